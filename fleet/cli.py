@@ -19,7 +19,7 @@ from fleet.run.monitoring import run_monitoring
 from fleet.run.resources import ProcessResources, open_resources
 
 _BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "health", "version", "--version")
-_OPERATIONS = ("devices", "keys", "tokens", "certs", "doctor", "settings")
+_OPERATIONS = ("devices", "memory", "keys", "tokens", "certs", "doctor", "settings")
 _WORKBENCH = ("sim", "conformance", "endurance")
 _ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
 _SETTINGS_HINT = "Set environment variables, or FLEET_CONFIG to the path of a TOML file: see `fleet settings`."
@@ -193,12 +193,13 @@ def _run(
 
 def add_operator_commands() -> None:
     """Add the commands for operators."""
-    from fleet.operations import certs_command, devices_command, keys_command, tokens_command
+    from fleet.operations import certs_command, devices_command, keys_command, memory_command, tokens_command
     from fleet.operations.commands_reference import commands
     from fleet.operations.doctor.command import doctor
     from fleet.operations.settings_command import settings
 
     app.add_typer(devices_command.app, name="devices")
+    app.add_typer(memory_command.app, name="memory")
     app.add_typer(keys_command.app, name="keys")
     app.add_typer(tokens_command.app, name="tokens")
     app.add_typer(certs_command.app, name="certs")

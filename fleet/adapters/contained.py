@@ -21,7 +21,7 @@ class ContainedAsr:
         with provider_errors("asr"):
             heard = await self.inner.transcribe(pcm)
             # A plugin may return what no caller can use.
-            return Transcript(heard.text + "", heard.language + "")
+            return Transcript(heard.text + "", heard.language + "", heard.confidence)
 
     async def aclose(self) -> None:
         """See `fleet.core.ports.Asr`."""

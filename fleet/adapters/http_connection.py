@@ -96,6 +96,7 @@ class HttpConnection(asyncio.Protocol):
     def __init__(self) -> None:
         self._answer = _AnswerParser()
         self._transport: asyncio.Transport | None = None
+        self._tcp: asyncio.Transport | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._fault: httpx2.TransportError | None = None
 
@@ -151,11 +152,12 @@ class HttpConnection(asyncio.Protocol):
 
     def rest(self) -> bool:
         """Prepare for the next request; return whether there can be one."""
-        if self._answer.stage is not _Stage.DONE or self._answer.unread or self._transport is None:
+        if self._answer.stage is not _Stage.DONE or self._answer.unread:
             return False
         self._answer.stage = _Stage.IDLE
-        # An answer may come before the request is sent completely.
-        return self.alive and not self._transport.get_write_buffer_size()
+        # An answer may come before the request is sent completely. TLS does not count what waits in TCP.
+        layers = (self._transport, self._tcp)
+        return self.alive and not any(layer.get_write_buffer_size() for layer in layers if layer)
 
     def abort(self) -> None:
         """End the connection at once."""
@@ -163,8 +165,12 @@ class HttpConnection(asyncio.Protocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.abort()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # what TCP and TLS have
+    def encrypt(self, transport: asyncio.Transport) -> None:
+        """Use TLS from now on: `transport` is what `loop.start_tls` returned."""
         self._transport = transport
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # what TCP and TLS have
+        self._transport = self._tcp = transport
 
     def data_received(self, data: bytes) -> None:
         answer = self._answer
@@ -183,7 +189,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._answer.close(cleanly=exc is None and self._fault is None)
         self._fault = self._fault or httpx2.ReadError(str(exc) if exc else "the server closed the connection")
-        self._transport = None
+        self._transport = self._tcp = None
         self._wake()
 
     async def _wait(self, until: float | None) -> None:

@@ -148,10 +148,9 @@ class DirectStreams:
         try:
             places = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
             plain = await start_connection(places, happy_eyeballs_delay=_OTHER_FAMILY_SECONDS)
-            name = self._host if self._trust else None
-            _, connection = await loop.create_connection(
-                HttpConnection, sock=plain, ssl=self._trust, server_hostname=name
-            )
+            tcp, connection = await loop.create_connection(HttpConnection, sock=plain)
+            if self._trust and (tls := await loop.start_tls(tcp, connection, self._trust, server_hostname=self._host)):
+                connection.encrypt(tls)
         except (OSError, ValueError) as error:
             # ValueError: a name that the resolver or TLS cannot encode.
             raise httpx2.ConnectError(str(error)) from error

@@ -16,6 +16,8 @@ from fleet.core.ports import (
     Message,
     TextDelta,
     ThoughtDelta,
+    TokensUsed,
+    TokenUsage,
     ToolCall,
     ToolOffer,
 )
@@ -50,6 +52,9 @@ class TurnOutput(Protocol):
 
     async def think(self, text: str) -> None:
         """Take the next piece of a reasoning model's thoughts."""
+
+    def spend(self, usage: TokenUsage) -> None:
+        """Take the tokens of one request to the model."""
 
     async def record(self, messages: Sequence[Message]) -> None:
         """Write down the turn's messages so far; awaited before the next step begins."""
@@ -140,6 +145,8 @@ class _Model:
                     case ThoughtDelta(piece):
                         await self.output.think(piece)
                         await loop_yield.spend(len(piece))
+                    case TokensUsed(usage):
+                        self.output.spend(usage)
                     case CallsAsked(wanted) if may_call:
                         calls = wanted[:MOST_CALLS]
         return Message("assistant", text.new, calls)

@@ -79,6 +79,11 @@ class Endpointer:
         self.inside = False
         """Whether an utterance is under way."""
 
+    @property
+    def silence_ms(self) -> float:
+        """Time since the last speech of the utterance that is under way."""
+        return self._silence
+
     def reset(self) -> None:
         """Forget the frames so far."""
         self._window.clear()

@@ -100,13 +100,14 @@ class Playout:
         self._frame = frame_ms / 1000
         self._pacing = pacing
         self._lead = (pacing.lead - 1) * self._frame
-        self._silence_lead = (SILENCE_LEAD - 1) * self._frame
         self._silence = silence
         self._queue: deque[bytes | int] = deque()
         self._ended = False
         self._inside = False
         self._filled = 0
         self.device = device or PlayoutDevice()
+        self.held = False
+        """Whether nothing is sent for now; the packets are kept."""
         self.waiting = 0
         """Packets that are not sent yet."""
         self.begun = 0
@@ -136,6 +137,10 @@ class Playout:
         """Note that the sentence is complete; the time until the next one does not count as a slow voice."""
         self._inside = False
 
+    def rest(self) -> None:
+        """Send no silence until the next sentence begins."""
+        self._inside, self._filled = True, round(MOST_FILLED / self._frame) + 1
+
     def add(self, packet: bytes) -> None:
         self._queue.append(packet)
         self.waiting += 1
@@ -143,6 +148,14 @@ class Playout:
     def end(self) -> None:
         """Note that nothing more will be added."""
         self._ended = True
+
+    def hold(self) -> None:
+        """Send nothing, also no end, until `go_on`; the device plays what it has."""
+        self.held = True
+
+    def go_on(self) -> None:
+        """Send the packets that were kept: the lead first, as at the beginning, if the device's queue ran empty."""
+        self.held = False
 
     def add_loss(self, frames: float) -> None:
         """Note lost frames; as many packets are then sent ahead of time, within the bound."""
@@ -180,7 +193,7 @@ class Playout:
 
     def _due(self, now: float) -> float | None:
         device = self.device
-        if device.ready_at is None:
+        if device.ready_at is None or self.held:
             return None
         if self.waiting:
             prefilled = device.played_at - device.sent_at >= (PREFILL - 1) * self._frame
@@ -195,7 +208,7 @@ class Playout:
             return over + self._pacing.settle if device.sent_at else now
         if not device.sent_at or (self._inside and self._filled * self._frame >= MOST_FILLED):
             return None
-        return max(device.ready_at, device.sent_at + SPACING, device.played_at - self._silence_lead)
+        return max(device.ready_at, device.sent_at + SPACING, device.played_at - (SILENCE_LEAD - 1) * self._frame)
 
     def _take(self) -> tuple[tuple[int, ...], bytes | None]:
         begins: tuple[int, ...] = ()

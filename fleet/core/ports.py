@@ -11,6 +11,10 @@ ASR_RATE = 16_000
 """Sample rate in Hz of the audio given to `Asr`."""
 
 
+UNDECIDED = 0.5
+"""What a `TurnDetector` returns that cannot tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """A recognised utterance; an empty text means that no speech was understood."""
@@ -18,6 +22,8 @@ class Transcript:
     text: str
     language: str = ""
     """ISO 639-1 code, empty when unknown."""
+    confidence: float | None = field(default=None, compare=False)
+    """Mean probability of its words, 0 to 1: that of words cut in their middle is low. None if unknown."""
 
 
 class Asr(Protocol):
@@ -31,6 +37,36 @@ class Asr(Protocol):
 
         Raises:
             ProviderError: The engine or endpoint failed, or its limit in time passed.
+            Overloaded: Its bounded queue is full.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
+
+
+class EchoCanceller(Protocol):
+    """Removes the answer from what a microphone hears of it; one for each stream, used by one thread at a time."""
+
+    def process(self, near: bytes, far: bytes) -> tuple[bytes, bool]:
+        """Return the microphone's audio without the echo, and whether anything but the rest of the echo is in it.
+
+        Args:
+            near: The next audio of the microphone at 16 kHz, a multiple of 20 ms.
+            far: What the loudspeaker played 0 to 200 ms before it, of the same length.
+        """
+
+
+class TurnDetector(Protocol):
+    """Judges from the sound of a pause whether the speaker has finished."""
+
+    async def finished(self, pcm: bytes) -> float:
+        """Return the probability that the speaker has finished, 0 to 1; `UNDECIDED` if it cannot tell.
+
+        Args:
+            pcm: The utterance until the pause at 16 kHz.
+
+        Raises:
+            ProviderError: The engine failed, or its limit in time passed.
             Overloaded: Its bounded queue is full.
         """
 
@@ -129,7 +165,30 @@ class CallsAsked:
     calls: tuple[ToolCall, ...]
 
 
-LlmEvent = TextDelta | ThoughtDelta | CallsAsked
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Tokens of one request, or of several; `cached` are those of `input` for which earlier work was reused."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+    def __add__(self, other: "TokenUsage") -> "TokenUsage":
+        return TokenUsage(self.input + other.input, self.cached + other.cached, self.output + other.output)
+
+    def named(self) -> dict[str, int]:
+        """Return the counts by their names in logs and traces."""
+        return {"input_tokens": self.input, "cached_tokens": self.cached, "output_tokens": self.output}
+
+
+@dataclass(frozen=True, slots=True)
+class TokensUsed:
+    """What the endpoint counted; comes at most once, after the text. An adapter need not know it."""
+
+    usage: TokenUsage
+
+
+LlmEvent = TextDelta | ThoughtDelta | CallsAsked | TokensUsed
 
 
 class Llm(Protocol):

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from fleet.core.situation import SITUATION_RULE
+
 DEVICE_PROMPT = (
     "You are the voice assistant of a small device with a loudspeaker. Answer in the language of the user, in one to "
     "three short spoken sentences, without Markdown, lists or emoji, except that the answer may begin with one emoji "
@@ -18,19 +20,15 @@ CLIENT_PROMPT = (
 """Instructions for clients of the gateway where the operator has set none."""
 
 
-def write_prompt(instructions: str, now: datetime, *, language: str = "", persona: str = "", reports: str = "") -> str:
-    """Return the system prompt: what is known, one fact a line.
+def write_prompt(instructions: str, *, persona: str = "", facts: str = "") -> str:
+    """Return the system prompt, which stays the same from turn to turn (`fleet.core.situation`).
 
     Args:
         instructions: The operator's, or a default above.
-        now: The time where the user is.
-        language: Code of the language in which the user was heard; empty when unknown.
         persona: The sentences about language and role; empty for the usual ones.
-        reports: What the device reported of its own accord (`fleet.core.reports`); empty for nothing.
+        facts: What is known from earlier conversations (`fleet.core.memory`); empty for nothing.
     """
-    spoken = f"The user speaks {language!r}." if language else ""
-    parts = (instructions, persona, spoken, f"It is {now:%A, %Y-%m-%d %H:%M}.", reports)
-    return "\n".join(part for part in parts if part)
+    return "\n".join(part for part in (instructions, SITUATION_RULE, persona, facts) if part)
 
 
 def local_now(offset: int) -> datetime:

@@ -44,13 +44,13 @@ async def edge(
     role = Edge(
         settings=slice_of(resources.settings, EdgeSettings),
         edge_id=edge_id,
-        audio_input=AudioInput(speech.vad),
+        audio_input=AudioInput(speech.vad, echo=speech.echo),
         asr=speech.asr,
+        turn_detector=speech.turn_detector,
         voice=voice,
         publisher=publisher,
         inboxes=Inboxes(resources.store),
     )
-    _bind(role, resources.settings.udp_port)
     announcer = _announcer(resources, role, public)
     try:
         async with (
@@ -100,6 +100,9 @@ async def _edge_status(
 
 
 def _announcer(resources: ProcessResources, role: Edge, public: tuple[str, int] | None) -> Announcer:
+    """Bind the edge's port, and return what announces it."""
+    _bind(role, resources.settings.udp_port)
+
     def describe() -> EdgeRecord:
         host, port = public or ("", role.port)
         return EdgeRecord(role.id, host, port, role.load, role.draining)

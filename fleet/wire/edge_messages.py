@@ -98,6 +98,14 @@ class SpeakSentenceCommand(_EdgeMessage, frozen=True, tag="sentence_ready"):
     """The face of the answer, with its first sentence; one of the names in `fleet.core.text.emotion`."""
 
 
+class PrepareSentenceCommand(_EdgeMessage, frozen=True, tag="sentence_prepared"):
+    """To an edge: this will be the first sentence of a tentative turn, if it is committed; an older edge ignores it."""
+
+    turn: str
+    text: str
+    language: str = ""
+
+
 class EndAnswerCommand(_EdgeMessage, frozen=True, tag="speech_ended"):
     """To an edge: the turn is over; send `tts stop` after its sentences. `index` is the number of sentences."""
 
@@ -116,6 +124,7 @@ EdgeCommand = (
     | TurnProgressCommand
     | StartAnswerCommand
     | SpeakSentenceCommand
+    | PrepareSentenceCommand
     | EndAnswerCommand
 )
 
@@ -133,6 +142,24 @@ class UtteranceEvent(_EdgeMessage, frozen=True, tag="utterance_heard"):
     """True: refused while another turn of the device runs. False: ends that turn."""
     traceparent: str = ""
     """The turn's trace (W3C Trace Context); empty while traces are off."""
+
+
+class UtteranceTentativeEvent(_EdgeMessage, frozen=True, tag="utterance_tentative"):
+    """To a shard: an utterance that may go on; prepare its answer, without an effect outside.
+
+    An `UtteranceEvent` with the same turn follows when it is certain, otherwise an `UtteranceWithdrawnEvent`. An older
+    worker ignores this message.
+    """
+
+    turn: str
+    text: str
+    language: str = ""
+
+
+class UtteranceWithdrawnEvent(_EdgeMessage, frozen=True, tag="utterance_withdrawn"):
+    """To a shard: the user went on; the turn is over, and a later one has its words, too. It may not have begun."""
+
+    turn: str
 
 
 class AnswerInterruptedEvent(_EdgeMessage, frozen=True, tag="speech_interrupted"):
@@ -159,7 +186,14 @@ class SessionSilentEvent(_EdgeMessage, frozen=True, tag="session_silent"):
     reason: Literal["idle", "unused", "pressed", "leaving"]
 
 
-EdgeEvent = UtteranceEvent | AnswerInterruptedEvent | AnswerDoneEvent | SessionSilentEvent
+EdgeEvent = (
+    UtteranceEvent
+    | UtteranceTentativeEvent
+    | UtteranceWithdrawnEvent
+    | AnswerInterruptedEvent
+    | AnswerDoneEvent
+    | SessionSilentEvent
+)
 
 EDGE_COMMANDS: Decoder[EdgeCommand] = Decoder(EdgeCommand)
 EDGE_EVENTS: Decoder[EdgeEvent] = Decoder(EdgeEvent)

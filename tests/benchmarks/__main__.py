@@ -14,12 +14,29 @@ from fleet.workbench.bench.__main__ import Connected, Devices, JsonFile, Repeats
 from fleet.workbench.bench.result import as_json, members, run
 from tests.benchmarks.all import AllExperiment, AllFigures, show_all
 from tests.benchmarks.compare import figures_of, read_figures, show_changes
+from tests.benchmarks.echo import EchoExperiment, show_echo
+from tests.benchmarks.interruptions import InterruptionsExperiment
+from tests.benchmarks.interruptions_table import show_interruptions
 from tests.benchmarks.peer import PeerExperiment
 from tests.benchmarks.plots import draw_plots
 from tests.benchmarks.server_table import show_servers
+from tests.benchmarks.turn_ends import TurnEndsExperiment
+from tests.benchmarks.turn_ends_table import show_turn_ends
 
 Rates = Annotated[list[float] | None, typer.Option("--rate", min=1, max=5000, help="Hellos per second.")]
 Streams = Annotated[int, typer.Option(min=1, max=5000, help="Devices whose microphones are open.")]
+
+
+@app.command()
+def echo(
+    seconds: Annotated[float, typer.Option(min=5, max=3600, help="Seconds without a user, at each level.")] = 600,
+    repeats: Repeats = 1,
+    levels: Annotated[list[float] | None, typer.Option("--level", help="Echo above the user's speech, in dB.")] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Self-interruptions and commands understood over the echo of an answer; needs the extra aec."""
+    experiment = EchoExperiment(seconds=seconds, repeats=repeats, levels=levels or (0.0, 7.0, 13.0))
+    run(experiment, show_echo, json_file)
 
 
 @app.command()
@@ -42,6 +59,35 @@ def peer(
         repeats=repeats,
     )
     run(experiment, show_servers, json_file)
+
+
+@app.command()
+def interruptions(
+    count: Annotated[int, typer.Option(min=1, max=200, help="Sounds of either kind.")] = 50,
+    json_file: JsonFile = None,
+) -> None:
+    """What noises, backchannels and interruptions over a long answer do to it, as the device hears it."""
+    run(InterruptionsExperiment(seconds=0.0, repeats=1, count=count), show_interruptions, json_file)
+
+
+@app.command("turn-ends")
+def turn_ends(
+    half: Annotated[
+        str, typer.Option(help="`judge`, or `choose`: the commands by which thresholds were chosen.")
+    ] = "judge",
+    count: Annotated[int, typer.Option(min=1, max=100, help="Commands of each language.")] = 100,
+    folder: Annotated[
+        Path | None, typer.Option(help="Try these recordings instead: en_….wav, zh_….wav, 16 kHz.")
+    ] = None,
+    verdict_ms: Annotated[float, typer.Option(min=0, max=2000, help="From a pause to its verdicts.")] = 200.0,
+    json_file: JsonFile = None,
+) -> None:
+    """How often a pause inside a command ends it, and how long finished commands wait."""
+    run(
+        TurnEndsExperiment(seconds=0.0, repeats=1, half=half, count=count, folder=folder, verdict_ms=verdict_ms),
+        show_turn_ends,
+        json_file,
+    )
 
 
 @app.command("all")

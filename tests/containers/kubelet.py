@@ -16,6 +16,7 @@ from typing import Any
 
 import docker  # type: ignore[import-untyped]  # has no types
 
+from tests.containers.machine import address_of, execute
 from tests.containers.manifest import Data, Volumes, collect_data, collect_environment, restrictions
 from tests.containers.probes import Probe, probes_of
 from tests.support.kubernetes_schemas import Manifest
@@ -68,9 +69,7 @@ class Pod:
 
     @property
     def address(self) -> str:
-        self._sandbox.reload()
-        [network] = self._sandbox.attrs["NetworkSettings"]["Networks"].values()
-        return str(network["IPAddress"])
+        return address_of(self._sandbox)
 
     def container(self, name: str = "") -> Any:
         """Return one of its containers, the first one without a name."""
@@ -78,8 +77,7 @@ class Pod:
 
     def execute(self, *command: str, container: str = "") -> tuple[int, str]:
         """Run a command in a container; return its exit code and what it wrote."""
-        code, output = self.container(container).exec_run(list(command))
-        return int(code), output.decode(errors="replace")
+        return execute(self.container(container), *command)
 
     def start(self) -> None:
         """Start its containers; from then on their probes are asked."""

@@ -22,6 +22,18 @@ _KERNEL = ("fs", "kernel", "net/core", "vm")
 _VOLATILE = {"random", "ns_last_pid"}
 
 
+def address_of(container: Any) -> str:
+    container.reload()
+    [network] = container.attrs["NetworkSettings"]["Networks"].values()
+    return str(network["IPAddress"])
+
+
+def execute(container: Any, *command: str) -> tuple[int, str]:
+    """Run a command in a container; return its exit code and what it wrote."""
+    code, output = container.exec_run(list(command))
+    return int(code), output.decode(errors="replace")
+
+
 class Machine:
     """A container as a machine.
 
@@ -35,17 +47,14 @@ class Machine:
 
     @property
     def address(self) -> str:
-        self._container.reload()
-        [network] = self._container.attrs["NetworkSettings"]["Networks"].values()
-        return str(network["IPAddress"])
+        return address_of(self._container)
 
     def terminal(self, user: str = "root") -> Terminal:
         return Terminal(self.name, user)
 
     def execute(self, *command: str) -> tuple[int, str]:
         """Run a command as root beside those of the guide; return its exit code and what it wrote."""
-        code, output = self._container.exec_run(list(command))
-        return int(code), output.decode(errors="replace")
+        return execute(self._container, *command)
 
     def ready(self, port: int = 9464) -> bool:
         """Whether the role with this port for metrics says so."""

@@ -88,6 +88,8 @@ async def ask(device: ScriptedDevice, scene: Scene) -> float:
 
 async def kill(house: House) -> RoleProcess:
     """Kill the worker that works on the turn; return the other one."""
+    # Log lines are written every 50 ms, and a tool of an answer that was prepared is called at once.
+    await asyncio.to_thread(until, lambda: any(worker.count("turn begun") for worker in house.workers), LIMIT)
     other = house.other()
     await asyncio.to_thread(house.owner().kill)
     return other

@@ -62,7 +62,8 @@ def fleet() -> Iterator[CommandLine]:
     ],
 )
 def test_a_wrong_setting_is_named(fleet: CommandLine, tmp_path: Path, settings: dict[str, str], named: str) -> None:
-    done = fleet.run("up", FLEET_DATA_DIR=str(tmp_path), **settings)
+    port = str(free_port(socket.SOCK_DGRAM))  # the demo may run beside this, on the usual one
+    done = fleet.run("up", FLEET_DATA_DIR=str(tmp_path), FLEET_UDP_PORT=port, **settings)
     assert done.returncode == 2
     assert named in done.stderr
 

@@ -317,6 +317,107 @@ def test_late_copies_take_nothing_though_they_are_first_where_a_packet_of_the_de
     assert STRANGER not in air.homes and air.homes[-1] == device
 
 
+@pytest.mark.parametrize(("begun", "pause", "device"), [(0, 0.0, HOME), (30, 3.0, HOME), (30, FRAME, AWAY)])
+@pytest.mark.parametrize("rate", [600, 1200])
+@pytest.mark.parametrize("behind", [9, 18, 30])
+def test_copies_that_come_when_the_devices_own_packets_are_crowded_out_do_not_get_the_answers(
+    begun: int, pause: float, device: Address, rate: int, behind: int
+) -> None:
+    """A flood in the device's name, changed copies among it, keeps its packets from a proof and fills their places."""
+    air, random = Air(), Random(rate)
+    begin = air.stream_on(range(1, begun + 1), 0.0) + pause
+    for number in range(begun + 1, begun + 71):
+        now = begin + (number - begun - 1) * FRAME
+        air.send([number], now, device)
+        copy = seal(speech(number), number)
+        for change in range(1, 16):
+            air.take(copy[:-1] + bytes((copy[-1] ^ change,)), device, now + 0.001)
+        guesses(air, random, round(rate * FRAME) - 15, number, device, now + 0.002)
+        if number - behind > begun:
+            air.send([number - behind], now + 0.003, STRANGER)
+    assert STRANGER not in air.homes and air.homes[-1] == device
+
+
+@pytest.mark.parametrize("begun", [0, 30])
+@pytest.mark.parametrize("copies", [0, 1])
+def test_guesses_with_numbers_far_ahead_do_not_crowd_out_what_shows_late_copies(begun: int, copies: int) -> None:
+    """At 2,000 packets a second, no number has more candidates than are kept of each."""
+    air, random, behind = Air(), Random(begun + copies), 50
+    begin = air.stream_on(range(1, begun + 1), 0.0) + 3
+    for number in range(begun + 1, begun + 91):
+        now = begin + (number - begun - 1) * FRAME
+        air.send([number], now)
+        copy = seal(speech(number), number)
+        for change in range(1, 1 + copies):
+            air.take(copy[:-1] + bytes((copy[-1] ^ change,)), HOME, now + 0.001)
+        for _ in range(round(2000 * FRAME) - 2 - copies):
+            air.take(noise(random, number + random.randint(1, 60)), HOME, now + 0.002)
+        if number - behind > begun:
+            air.send([number - behind], now + 0.003, STRANGER)
+    assert STRANGER not in air.homes
+
+
+@pytest.mark.parametrize("begun", [0, 30])
+@pytest.mark.parametrize("seed", range(5))
+def test_changed_copies_that_come_first_in_the_devices_name_do_not_lend_the_answers_to_late_copies(
+    begun: int, seed: int
+) -> None:
+    """With several first bytes they hide what the device sends; that has to show the late copies all the same."""
+    air, random = Air(), Random(seed)
+    now = air.stream_on(range(1, begun + 1), 0.0) + 3
+    for number in range(begun + 1, begun + 101):
+        if begun and number % 10 == 0:
+            now += 3
+        for mask in random.choices((0x04, 0x40, 0x44), k=3) if begun or number <= 4 else []:
+            copy = turned(number, 60, mask)
+            air.take(copy[:-1] + bytes((copy[-1] ^ random.randrange(1, 256),)), HOME, now)
+        air.send([number], now + 0.001)
+        air.send([number], now + 0.05, STRANGER)
+        now += FRAME
+    assert air.homes == [None, HOME]
+
+
+@pytest.mark.parametrize("frame_ms", [20, 60])
+@pytest.mark.parametrize("begun", [0, 30])
+@pytest.mark.parametrize(("copies", "until"), [(16, 4), (16, 60), (29, 60)])
+def test_as_many_changed_copies_as_a_number_may_have_do_not_lend_the_answers_to_late_copies(
+    frame_ms: int, begun: int, copies: int, until: int
+) -> None:
+    """They come first in the device's name, with another first byte: the device's packet has to displace one."""
+    air, random, period = Air(frame_ms), Random(copies), frame_ms / 1000
+    now = air.stream_on(range(1, begun + 1), 0.0) + 3
+    for number in range(begun + 1, begun + 61):
+        for _ in range(copies if number <= begun + until else 0):
+            air.take(turned(number, frame_ms, 0x04)[:-3] + random.randbytes(3), HOME, now)
+        air.send([number], now + 0.001)
+        air.send([number], now + 0.015, STRANGER)
+        now += period
+    assert air.homes == [None, HOME]
+
+
+@pytest.mark.parametrize("taps", [False, True])
+def test_copies_that_come_first_do_not_deafen_after_another_first_byte_was_heard(taps: bool) -> None:
+    """Four packets in the device's name set the first byte: copies of what it speaks, or of taps that were not heard.
+
+    The device's own packets are then no longer usual, and their chain looks like one of copies.
+    """
+    air = Air()
+    now = air.stream_on(range(1, 30), 0.0)
+    if taps:
+        now = air.stream_on(range(33, 36), air.stream_on(range(30, 33), now + 3) + 2) + 2
+    for number in range(30, 36):
+        air.take(turned(number, 60, 0x04), HOME, now)
+        if not taps:
+            air.send([number], now + 0.001)
+        now += FRAME
+    for number in range(36, 100):
+        air.send([number], now, STRANGER)
+        air.send([number], now + 0.001)
+        now += FRAME
+    assert air.homes == [None, HOME]
+    assert set(range(36, 100)) <= set(air.numbers)
+
+
 def test_taps_that_were_too_short_to_be_heard_prove_nothing_later() -> None:
     air = Air()
     air.stream_on(range(1, 30), 0.0)
@@ -325,6 +426,15 @@ def test_taps_that_were_too_short_to_be_heard_prove_nothing_later() -> None:
     for number in range(30, 36):
         air.send([number], 20.0 + number * FRAME, STRANGER)
     assert STRANGER not in air.homes
+
+
+def test_taps_that_were_too_short_to_be_heard_are_not_heard_with_what_follows() -> None:
+    """They are kept, because they show later copies."""
+    air = Air()
+    air.stream_on(range(1, 30), 0.0)
+    air.stream_on(range(30, 33), 10.0)
+    air.stream_on(range(33, 50), 12.0)
+    assert air.numbers == [*range(1, 30), *range(33, 50)]
 
 
 def test_packets_that_were_kept_back_are_not_heard_minutes_later_in_the_devices_name() -> None:

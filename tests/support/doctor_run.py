@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from fleet.adapters.speech.load import load_asr, load_tts
+from fleet.adapters.speech.load import load_asr, load_tts, load_turn_detector
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.ground.settings import load
 from fleet.operations.doctor.examination import examine
@@ -60,7 +60,7 @@ async def running_roles(
     loaded = load(**settings, drain_seconds=0.0)
     async with AsyncExitStack() as stack:
         here = await stack.enter_async_context(open_resources(loaded))
-        speech = SpeechEngines(vad, load_asr(loaded), load_tts(loaded))
+        speech = SpeechEngines(vad, load_asr(loaded), load_tts(loaded), load_turn_detector(loaded))
         place = udp or (LOOPBACK, loaded.udp_port)
         role = await stack.enter_async_context(edge(here, speech, public=place))
         await stack.enter_async_context(worker(here))

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from fleet.adapters.speech.echo_stream import EchoPool
 from fleet.core.ports import Transcript
 from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
@@ -25,6 +26,8 @@ KEY = bytes(range(16))
 LIMIT = 60
 """Seconds that any wait of a test may take."""
 SPEECH, QUIET = 0.9, 0.05
+_SETTINGS = {"udp_host": "127.0.0.1", "udp_port": 0, "endpoint_ms": 200, "pause_ms": 240}
+"""Silence alone ends utterances."""
 PROOF = 4
 """Packets in a row that prove where a device is."""
 
@@ -42,8 +45,9 @@ class ScriptedEar:
         self._frame_ms, self._listener, self._audio_input = uplink.frame_ms, listener, audio_input
         self._closed = False
 
-    def feed(self, packet: bytes) -> bool:
+    def feed(self, packet: bytes, played: bytes = b"") -> bool:
         self._audio_input.seen.append(packet)
+        self._audio_input.played.append(played)
         speech = packet[1] / 255 if len(packet) > 3 else 0.0
         sample = packet[2:4] if len(packet) > 3 else b"\0\0"
         frame = ScriptedFrame(sample * (16 * self._frame_ms), speech)
@@ -64,11 +68,14 @@ class ScriptedAudioInput:
     def __init__(self) -> None:
         self.seen: list[bytes] = []
         """Every packet that was fed."""
+        self.played: list[bytes] = []
+        """With each: what the device had played."""
+        self.echo: EchoPool | None = None
         self.late = False
         """Whether what is fed waits until they catch up, as on a machine that is too busy."""
         self.unheard: list[Callable[[], None]] = []
 
-    def open(self, uplink: AudioFormat, listener: Any) -> ScriptedEar:
+    def open(self, uplink: AudioFormat, listener: Any, *, echoes: bool = False) -> ScriptedEar:
         return ScriptedEar(uplink, listener, self)
 
     def catch_up(self) -> None:
@@ -101,6 +108,18 @@ class ScriptedAsr:
         """Return the sample values of an utterance's frames, in order, without repetitions."""
         samples = struct.unpack(f"<{len(self.heard[utterance]) // 2}h", self.heard[utterance])
         return [value for at, value in enumerate(samples) if at == 0 or samples[at - 1] != value]
+
+
+@dataclass
+class ScriptedTurnDetector:
+    """Finds everybody as finished as it is told."""
+
+    probability: float = 0.99
+    judged: int = 0
+
+    async def finished(self, pcm: bytes) -> float:
+        self.judged += 1
+        return self.probability
 
 
 @dataclass
@@ -201,6 +220,7 @@ class Stage:
 
     def __init__(self, **settings: Any) -> None:
         self.asr, self.voice, self.audio_input = ScriptedAsr(), ScriptedVoice(), ScriptedAudioInput()
+        self.turn_detector = ScriptedTurnDetector()
         self.orders: list[dict[str, Any]] = []
         self.posted: list[edge_messages.EdgeEvent] = []
         self.refused: list[edge_messages.EdgeEvent] = []
@@ -210,10 +230,11 @@ class Stage:
         self.changed = asyncio.Condition()
         self._inbox: asyncio.Queue[edge_messages.EdgeCommand] = asyncio.Queue()
         self.edge = Edge(
-            settings=slice_of(Settings(udp_host="127.0.0.1", udp_port=0, endpoint_ms=200, **settings), EdgeSettings),
+            settings=slice_of(Settings(**{**_SETTINGS, **settings}), EdgeSettings),
             edge_id="e1",
             audio_input=self.audio_input,
             asr=self.asr,
+            turn_detector=self.turn_detector,
             voice=self.voice,
             publisher=self,
             inboxes=self,

@@ -16,6 +16,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ToolCall, ToolOffer
 from fleet.core.server_tools import Caller, Persona, ServerResult
+from fleet.core.situation import words_of
 from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
@@ -71,7 +72,7 @@ class ScriptedModel:
 
     def told(self, request: int = -1) -> list[str]:
         """Return the texts of a request's messages, the system's left out."""
-        return [message.text for message in self.asked[request][0] if message.role != "system"]
+        return [words_of(message.text) for message in self.asked[request][0] if message.role != "system"]
 
 
 Run = Callable[[dict[str, JsonValue], Caller], ServerResult]

@@ -27,10 +27,10 @@ def tone(seconds: float, hertz: float = 440.0) -> bytes:
 class Listener:
     """Collects what one ear hears."""
 
-    def __init__(self, ears: AudioInput, uplink: AudioFormat = UPLINK) -> None:
+    def __init__(self, ears: AudioInput, uplink: AudioFormat = UPLINK, *, echoes: bool = False) -> None:
         self.frames: list[VadFrame] = []
         self._more = asyncio.Event()
-        self.ear: AudioInputStream = ears.open(uplink, self)
+        self.ear: AudioInputStream = ears.open(uplink, self, echoes=echoes)
 
     def on_frame(self, frame: VadFrame) -> None:
         self.frames.append(frame)

@@ -178,6 +178,17 @@ class MemoryRedis:
     def _lrange(self, key: str, first: str, last: str) -> list[str]:
         return _cut(self._get_value(key, list) or [], first, last)
 
+    def _llen(self, key: str) -> int:
+        return len(self._get_value(key, list) or [])
+
+    def _lrem(self, key: str, count: str, value: str) -> int:
+        assert count == "0", "all of them"
+        found = self._get_value(key, list) or []
+        gone = found.count(value)
+        found[:] = [item for item in found if item != value]
+        self._tidy(key)
+        return gone
+
     def _ltrim(self, key: str, first: str, last: str) -> str:
         if found := self._get_value(key, list):
             found[:] = _cut(found, first, last)

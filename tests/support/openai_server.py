@@ -109,16 +109,22 @@ class OpenAiServer:
         self.connections: set[tuple[str, int]] = set()
         """The client's end of every connection that carried a request."""
         self._answers: dict[str, deque[Answer]] = {}
+        self._models: dict[str, Callable[[Request], Answer]] = {}
 
     def reset(self) -> None:
         """Forget all requests and all answers."""
         self.requests.clear()
         self.connections.clear()
         self._answers.clear()
+        self._models.clear()
 
     def script(self, route: str, *answers: Answer) -> None:
         """Set what the next requests to `/v1/<route>` get."""
         self._answers[f"/v1/{route}"] = deque(answers)
+
+    def answer(self, route: str, model: Callable[[Request], Answer]) -> None:
+        """Let a function answer all further requests to `/v1/<route>`."""
+        self._models[f"/v1/{route}"] = model
 
     def models(self, *names: str) -> None:
         """Set what `/v1/models` lists."""
@@ -142,7 +148,8 @@ class OpenAiServer:
     ) -> None:
         """Answer one request, as an ASGI application."""
         request = await self._note(scope, receive)
-        answer = self._next(request.path)
+        model = self._models.get(request.path)
+        answer = model(request) if model else self._next(request.path)
         if answer.header:
             headers = [(b"content-type", answer.kind.encode())]
             headers += [(name.encode(), value.encode()) for name, value in answer.headers.items()]

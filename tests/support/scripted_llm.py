@@ -15,6 +15,7 @@ from typing import Any
 
 import uvicorn
 
+from fleet.core.situation import words_of
 from tests.support.openai_server import Answer, OpenAiServer, Request, asked, refused, spoken
 
 Body = dict[str, Any]
@@ -52,8 +53,8 @@ def offers(body: Body) -> dict[str, Body]:
 
 
 def roles(body: Body, *wanted: str) -> list[str]:
-    """Return the texts of a request's messages that have these roles."""
-    return [str(message.get("content") or "") for message in body["messages"] if message["role"] in wanted]
+    """Return the texts of a request's messages that have these roles; of the user's, the words."""
+    return [words_of(str(message.get("content") or "")) for message in body["messages"] if message["role"] in wanted]
 
 
 class ScriptedLlm(OpenAiServer):

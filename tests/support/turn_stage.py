@@ -20,6 +20,7 @@ from fleet.adapters.redis.shards.edges import EdgeRecord
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.opus import Encoder
+from fleet.adapters.speech.turn_silence import SilenceTurnDetector
 from fleet.adapters.speech.vad_silero import Samples, VadState
 from fleet.adapters.speech.voice import Voice
 from fleet.adapters.tools.load import open_tools
@@ -39,6 +40,8 @@ from tests.support.ports import LOOPBACK
 
 LIMIT = 60
 RATE, FRAME_MS = 16_000, 60
+SPOKEN = 1.02
+"""Seconds of an utterance."""
 LOUD = 0.05
 """Mean amplitude from which a window counts as speech."""
 
@@ -53,7 +56,11 @@ class LoudnessVad:
 class OneText:
     """Understands the same words whatever is said."""
 
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
     async def transcribe(self, pcm: bytes) -> Transcript:
+        self.asked.set()
         return Transcript("Make it louder, please.", "en")
 
     async def aclose(self) -> None:
@@ -113,10 +120,11 @@ class AudioSide(asyncio.DatagramProtocol):
 class TurnStage:
     """Everything, and a device that has opened a session and listens."""
 
-    def __init__(self, device: Device, audio: AudioSide, llm: ScriptedLlm, session: str) -> None:
+    def __init__(self, device: Device, audio: AudioSide, llm: ScriptedLlm, asr: OneText, session: str) -> None:
         self.device = device
         self.audio = audio
         self.llm = llm
+        self.asr = asr
         self.session = session
 
     async def ask(self) -> dict[str, Any]:
@@ -125,7 +133,11 @@ class TurnStage:
             [CallsAsked((ToolCall("c1", "audio_speaker_set_volume", '{"volume": 70}'),))],
             [TextDelta("It is louder "), TextDelta("now. ")],
         ]
-        self.audio.send(utterance())
+        packets, pause = utterance(), round((SPOKEN + 0.3) * 1000) // FRAME_MS
+        self.audio.send(packets[:pause])
+        async with asyncio.timeout(LIMIT):
+            await self.asr.asked.wait()
+        self.audio.send(packets[pause:])
         return await self.device.hear_request("tools/call")
 
     async def answer(self, call: dict[str, Any]) -> None:
@@ -142,7 +154,7 @@ def tone(seconds: float, rate: int = RATE) -> bytes:
 def utterance() -> list[bytes]:
     """Return the packets of a second of a tone, and of the silence that ends it."""
     encoder = Encoder(RATE, FRAME_MS, 24_000, 5)
-    pcm = tone(1.02) + bytes(2 * RATE * 1020 // 1000)
+    pcm = tone(SPOKEN) + bytes(2 * RATE * 1020 // 1000)
     size = 2 * RATE * FRAME_MS // 1000
     return [encoder.encode(pcm[at : at + size]) for at in range(0, len(pcm), size)]
 
@@ -150,14 +162,14 @@ def utterance() -> list[bytes]:
 @asynccontextmanager
 async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[TurnStage]:
     """Run edge and worker; let a device connect, give its tools, open a session and its microphone."""
-    settings = load(shards=2, udp_host=LOOPBACK, udp_port=0, udp_native=False, pause_ms=700, endpoint_ms=700)
+    settings = load(shards=2, udp_host=LOOPBACK, udp_port=0, udp_native=False)
     mac = "02:" + ":".join(f"{byte:02x}" for byte in secrets.token_bytes(5))
     async with AsyncExitStack() as stack:
-        store, llm = await Store.open(redis_url, 2), ScriptedLlm()
+        store, llm, asr = await Store.open(redis_url, 2), ScriptedLlm(), OneText()
         stack.push_async_callback(store.close)
         tools = await stack.enter_async_context(open_tools(settings))
         resources = WorkerResources.of(settings, keys, llm, store, tools)
-        edge = await stack.enter_async_context(_edge(settings, store, broker, keys))
+        edge = await stack.enter_async_context(_edge(settings, asr, store, broker, keys))
         announcer = Announcer(resources.edges, lambda: EdgeRecord("edge-t", LOOPBACK, edge.port, 0))
         await stack.enter_async_context(running("edge announcer", announcer.run))
         await announcer.announced.wait()
@@ -179,11 +191,13 @@ async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKe
         session = str(welcome["session_id"])
         await device.say({"session_id": session, "type": "listen", "state": "start", "mode": "auto"})
         await _until(lambda: any(one._turn_taking.uplink.gate == "open" for one in edge._registry))
-        yield TurnStage(device, audio, llm, session)
+        yield TurnStage(device, audio, llm, asr, session)
 
 
 @asynccontextmanager
-async def _edge(settings: Settings, store: Store, broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Edge]:
+async def _edge(
+    settings: Settings, asr: OneText, store: Store, broker: MosquittoServer, keys: CredentialKeys
+) -> AsyncIterator[Edge]:
     name = secrets.token_hex(4)
     publisher = Publisher(parse_mqtt_url(broker.url), keys.issue("service", f"fleet-edge-{name}"))
     voice, inboxes = Voice(OneTone()), Inboxes(store)
@@ -191,7 +205,8 @@ async def _edge(settings: Settings, store: Store, broker: MosquittoServer, keys:
         settings=settings,
         edge_id="edge-t",
         audio_input=AudioInput(LoudnessVad()),  # type: ignore[arg-type] # a scripted model
-        asr=OneText(),
+        asr=asr,
+        turn_detector=SilenceTurnDetector(),
         voice=voice,
         publisher=publisher,
         inboxes=inboxes,

@@ -1,13 +1,14 @@
 """A chat model's streamed answer: payloads in, events of the `Llm` port out."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from fleet.adapters.llm.calls import MOST_CALLS, CallMerger, CallPiece
 from fleet.adapters.llm.reasoning import ThoughtFilter
-from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ThoughtDelta
+from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ThoughtDelta, TokensUsed, TokenUsage
 
 DONE = b"[DONE]"
 LARGEST = 200_000
@@ -28,6 +29,25 @@ class _Delta(BaseModel):
     reasoning_content: object = None
     reasoning: object = None
     tool_calls: list[CallPiece] | None = None
+
+
+class _Details(BaseModel):
+    cached_tokens: NonNegativeInt = 0
+
+
+class _Usage(BaseModel):
+    prompt_tokens: NonNegativeInt = 0
+    completion_tokens: NonNegativeInt = 0
+    prompt_tokens_details: _Details | None = None
+    prompt_cache_hit_tokens: NonNegativeInt = 0
+    """DeepSeek's name for cached tokens."""
+    cached_tokens: NonNegativeInt = 0
+    """Moonshot's name for them."""
+
+    def counted(self) -> TokenUsage:
+        details = self.prompt_tokens_details or _Details()
+        cached = details.cached_tokens or self.prompt_cache_hit_tokens or self.cached_tokens
+        return TokenUsage(self.prompt_tokens, min(cached, self.prompt_tokens), self.completion_tokens)
 
 
 class _Choice(BaseModel):
@@ -59,7 +79,8 @@ class StreamedAnswer:
         self.chunks = 0
         """Number of chunks with text or thoughts."""
         self.usage: dict[str, int] = {}
-        """Tokens, `input_tokens` and `output_tokens`, if the endpoint reports them."""
+        """Tokens by their names in traces, if the endpoint reports them."""
+        self._used: TokenUsage | None = None
         self._taken = taken
         self._calls = CallMerger()
         self._written = 0
@@ -83,7 +104,7 @@ class StreamedAnswer:
             return []
         self.chunks += bool(chunk.choices)
         if isinstance(chunk.usage, dict):
-            self.usage.update(_tokens(chunk.usage))
+            self._count(chunk.usage)
         # A whole message is complete, also without a finish reason.
         self.finished = self.finished or bool(choice.finish_reason) or choice.message is not None
         return self._take(choice.delta or choice.message or _Delta())
@@ -92,6 +113,8 @@ class StreamedAnswer:
         """Return the last events of a complete answer: held back text, then the calls."""
         said, thought = self._thoughts.end()
         events = _events(said, thought)
+        if self._used:
+            events.append(TokensUsed(self._used))
         if calls := self._calls.finish(self._taken):
             events.append(CallsAsked(calls))
         return events
@@ -116,6 +139,12 @@ class StreamedAnswer:
             return []
         return _events(said, thought)
 
+    def _count(self, reported: dict[Any, Any]) -> None:
+        """Take the token counts; some endpoints send them with every chunk, growing. Odd ones are no fault."""
+        with suppress(ValidationError):
+            self._used = _Usage.model_validate(reported).counted()
+            self.usage.update(self._used.named())
+
     @property
     def extras(self) -> dict[str, dict[str, Any]]:
         """Extra fields of the calls, by their ids; complete after `end`."""
@@ -125,11 +154,6 @@ class StreamedAnswer:
 def _events(said: str, thought: str) -> list[LlmEvent]:
     thoughts: list[LlmEvent] = [ThoughtDelta(thought)] if thought else []
     return [*thoughts, TextDelta(said)] if said else thoughts
-
-
-def _tokens(usage: dict[object, object]) -> dict[str, int]:
-    named = {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
-    return {name: count for name, count in named.items() if isinstance(count, int)}
 
 
 def _string(field: object) -> str:

@@ -13,7 +13,9 @@ from fleet.ground.errors import ProviderError
 log = logging.getLogger(__name__)
 
 _MISSING = 404
-_FIELD = re.compile(r"\b(temperature|max_tokens|max_completion_tokens|tool_choice|reasoning_content)\b")
+_FIELD = re.compile(
+    r"\b(temperature|max_tokens|max_completion_tokens|tool_choice|reasoning_content|stream_options|include_usage)\b"
+)
 _TOOLLESS_STATUSES = frozenset({400, 422, 500, 501})
 """Ollama and vLLM refuse with 400, llama.cpp without templates fails with 500."""
 _TOOL = r"\b(?:tools?|function calling)\b(?!\[)"
@@ -36,7 +38,7 @@ class RetryLater(ProviderError):
 
 
 class UnsupportedFields(EndpointRefused):
-    """The endpoint names fields of the request that it refuses."""
+    """The endpoint refuses fields of the request, which `faults` names; none if it does not say why it refused."""
 
     def __init__(self, message: str, faults: tuple[str, ...]) -> None:
         super().__init__(message, retryable=False)
@@ -62,7 +64,8 @@ class ChatEndpoint(ModelEndpoint):
         self._advise(error)
         if isinstance(explained, EndpointRefused):
             faults = tuple(dict.fromkeys([*_FIELD.findall(error.param), *_FIELD.findall(error.message)]))
-            return UnsupportedFields(str(explained), faults) if faults else explained
+            reasonless = error.code in ("", str(error.response.status_code))
+            return UnsupportedFields(str(explained), faults) if faults or reasonless else explained
         if error.response.status_code == _MISSING:
             return UnknownModel(str(explained), retryable=False)
         seconds = read_retry_after(error.response.headers)

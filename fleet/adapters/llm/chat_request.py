@@ -9,7 +9,8 @@ from fleet.core.ports import LlmOptions, Message, ToolCall, ToolOffer
 
 _NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 _LONGEST, _LONGEST_NEW = "max_tokens", "max_completion_tokens"
-_OPTIONAL = frozenset({"temperature", _LONGEST_NEW, "tool_choice", "reasoning_content"})
+_USAGE, _USAGE_PART = "stream_options", "include_usage"
+_OPTIONAL = frozenset({"temperature", _LONGEST_NEW, "tool_choice", "reasoning_content", _USAGE})
 ECHO = "reasoning_content"
 """The field that returns thoughts to the endpoint."""
 
@@ -28,6 +29,7 @@ class RequestWriter:
         self._is_google = is_google
         self._usual = usual
         self._refused: set[str] = set()
+        self._usage_settled = False
         self.echoes = CallEchoes()
 
     def write(self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions) -> dict[str, Any]:
@@ -39,6 +41,7 @@ class RequestWriter:
         longest = self._usual.max_tokens if options.max_tokens is None else options.max_tokens
         chosen = {"temperature": temperature, self._longest: longest}
         body: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+        body[_USAGE] = {_USAGE_PART: True}
         body["messages"] = [self._write_message(message) for message in messages]
         shown = tools or _called(messages)
         if shown:
@@ -52,12 +55,15 @@ class RequestWriter:
 
         Args:
             body: The refused request.
-            faults: Fields that the endpoint's answer names.
+            faults: Fields that the endpoint's answer names; none if it gives no reason.
 
         Returns:
             Whether the next request differs, so that a retry makes sense.
         """
-        for fault in faults:
+        if not faults:
+            return self._doubt_usage(body)
+        for named in faults:
+            fault = _USAGE if named == _USAGE_PART else named
             if fault == _LONGEST and fault in body and self._longest == _LONGEST:
                 self._longest = _LONGEST_NEW
                 return True
@@ -65,6 +71,20 @@ class RequestWriter:
             if sent and fault in _OPTIONAL and fault not in self._refused:
                 self._refused.add(fault)
                 return True
+        return False
+
+    def accept(self) -> None:
+        """Note that the endpoint has taken a request: a later refusal without a reason is not about token counts."""
+        self._usage_settled = True
+
+    def _doubt_usage(self, body: Mapping[str, Any]) -> bool:
+        """Do without token counts, the newest of the fields; ask for them again if they were not the reason."""
+        if self._usage_settled:
+            return False
+        if _USAGE in body:
+            self._refused.add(_USAGE)
+            return True
+        self._refused.discard(_USAGE)
         return False
 
     def _write_message(self, message: Message) -> dict[str, Any]:

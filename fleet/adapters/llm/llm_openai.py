@@ -79,6 +79,7 @@ class OpenAiLlm:
                     async for event in events:
                         started = started or not isinstance(event, ThoughtDelta)
                         yield event
+                self._writer.accept()
                 return
             except ProviderError as error:
                 if started:

@@ -1,11 +1,11 @@
-"""A chat model with a time limit on the whole message."""
+"""A chat model with a time limit on the whole message, and its tokens counted."""
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ToolOffer
+from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, TokensUsed, ToolOffer
 from fleet.ground.errors import ProviderTimeout
 from fleet.ground.metrics import providers
 
@@ -36,6 +36,8 @@ class TimedLlm:
         log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})
         async with aclosing(self._llm.stream(messages, tools, options)) as events:
             while (event := await self._next(events, deadline)) is not None:
+                if isinstance(event, TokensUsed):
+                    providers.count_tokens(event.usage.input, event.usage.cached, event.usage.output)
                 yield event
 
     async def _next(self, events: AsyncGenerator[LlmEvent, None], deadline: float) -> LlmEvent | None:

@@ -329,11 +329,12 @@ local function boot(K, A)
   return {'admitted', decided[2], o[3] or '', 0, lack and 1 or 0}
 end
 
--- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims
+-- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims, what
+--    was said to the device and is known from it, …
 -- A: bind|unbind|raise, MAC, time as text, until when earlier generations count (s since 1970, 0: now) [, Client-Id or
 --    '', serial number or '', how]
--- Changes a device's owner or its generation. If earlier generations were already to end at a sooner time, that time
--- stays.
+-- Changes a device's owner or its generation; with the owner, all of K from 7 on is deleted. If earlier generations were
+-- already to end at a sooner time, that time stays.
 -- Returns {1 when its generation rose (bind), it had an owner (unbind), or always (raise); its generation}.
 local function own(K, A)
   local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'due', 'unbound')
@@ -351,11 +352,13 @@ local function own(K, A)
     if A[6] ~= '' then redis.call('HSET', K[1], 'serial', A[6]) end
     redis.call('HDEL', K[6], A[5])
     answer = raised and 1 or 0
+    if raised then redis.call('DEL', unpack(K, 7)) end
   else
     generation = next_generation(o[3])
     if A[1] == 'unbind' then
       redis.call('HDEL', K[1], 'bound', 'client', 'serial', 'how')
       redis.call('HSET', K[1], 'unbound', A[3])
+      redis.call('DEL', unpack(K, 7))
       answer = o[1] and 1 or 0
     end
   end
@@ -624,7 +627,10 @@ end
 -- 3.2).
 local APOLOGY_AFTER_MS, APOLOGY_UNTIL_MS = 450, 120000
 
--- K: own, session, device
+-- A conversation that has ended waits this long: its last turn may still be corrected.
+local CONVERSATION_OVER_MS = 3000
+
+-- K: own, session, device, conversations to remember, conversation
 -- A: worker, fence, session id, prefix of the shard's keys, mac, reason, 1 if the device was sent a goodbye, apology or
 --    '', message for its edge (4 arguments: see `post`)
 -- Ends the session if it is the current one. Returns its edge or ''. The field `knows` is set if the device itself
@@ -647,6 +653,7 @@ local function goodbye(K, A)
   redis.call('DEL', K[2])
   redis.call('HDEL', K[3], 'sid', 'ga', 'sorry', 'se', 'knows')
   redis.call('HSET', K[3], unpack(fields))
+  if redis.call('HEXISTS', K[5], 'tok') == 0 then redis.call('ZADD', K[4], 'XX', at + CONVERSATION_OVER_MS, A[5]) end
   if session[2] then post(session[2], A, 9) end
   return session[2] or ''
 end
@@ -804,19 +811,31 @@ local function turn_record(K, A)
   return 1
 end
 
--- K: tools, history, reports[, persona[, admission]]  A: most messages, oldest report ms
--- The data that a turn needs. Returns {tools or '', number of messages[, language or '', character or ''[, time zone
--- or '']], message, …, 'age-in-ms report', …}. A worker of an older version gives fewer keys and gets fewer parts.
+-- A history loses its oldest messages in blocks: a prompt that lost some with each turn would never begin as the one
+-- before it, and endpoints reuse their work only on equal beginnings (fleet/core/situation.py). Returns how many messages
+-- are too many if the newest `fewest` stay.
+local BLOCK = 10
+local function surplus(length, fewest) return math.max(0, math.floor((length - fewest) / BLOCK)) * BLOCK end
+
+-- K: tools, history, reports[, persona[, admission[, memory]]]
+-- A: fewest messages, oldest report ms[, life of a memory s]
+-- The data that a turn needs; of the history, the newest messages and less than a block before them. Returns {tools or
+-- '', number of messages[, language or '', character or ''[, time zone or ''[, number of facts]]], message, …, fact, …,
+-- 'age-in-ms report', …}. A worker of an older version gives fewer keys and gets fewer parts.
 local function turn_context(K, A)
-  local most = tonumber(A[1])
-  local history = most > 0 and redis.call('LRANGE', K[2], -most, -1) or {}
+  local fewest, history = tonumber(A[1]), {}
+  if fewest > 0 then history = redis.call('LRANGE', K[2], surplus(redis.call('LLEN', K[2]), fewest), -1) end
   local answer = {redis.call('GET', K[1]) or '', #history}
   if K[4] then
     local persona = redis.call('HMGET', K[4], 'language', 'character')
     answer[3], answer[4] = persona[1] or '', persona[2] or ''
   end
   if K[5] then answer[5] = redis.call('HGET', K[5], 'tz') or '' end
+  local facts = K[6] and redis.call('LRANGE', K[6], 0, -1) or {}
+  if K[6] then answer[6] = #facts end
   for _, line in ipairs(history) do answer[#answer + 1] = line end
+  for _, fact in ipairs(facts) do answer[#answer + 1] = fact end
+  if #facts > 0 then redis.call('EXPIRE', K[6], A[3]) end
   local oldest = tonumber(A[2])
   for _, line in ipairs(redis.call('LRANGE', K[3], 0, -1)) do
     local at, text = string.match(line, '^(%d+) (.*)$')
@@ -839,8 +858,23 @@ local function gateway_session(K, A)
   return answer
 end
 
--- K: own, history, turn
--- A: worker, fence, history ttl s, longest history, turn id, turn ttl s, state, messages, sentences, apology, line, …
+-- Notes that a turn belongs to a conversation that is to be remembered when it ends: with its session, or some minutes
+-- before the history expires. A new turn withdraws a claim that is being answered; its messages are then taken together
+-- with those of the new turn. A correction of the last turn only changes the number of messages.
+local function note_conversation(waiting, talk, mac, life, lines, earlier)
+  if earlier > 0 then
+    if redis.call('EXISTS', talk) == 1 then redis.call('HINCRBY', talk, 'count', lines - earlier) end
+  elseif lines > 0 then
+    redis.call('HINCRBY', talk, 'count', lines)
+    redis.call('HDEL', talk, 'tok', 'tries')
+    redis.call('EXPIRE', talk, life)
+    redis.call('ZADD', waiting, now() + math.max(life - 180, life / 2) * 1000, mac)
+  end
+end
+
+-- K: own, history, turn[, conversations to remember, conversation]
+-- A: worker, fence, history ttl s, fewest messages that are kept, turn id, turn ttl s, state, messages, sentences,
+--    apology, tokens, mac, line, …
 -- Writes a turn's lines into the history, in place of those that it wrote before. Returns 0 if it is not the newest
 -- turn, or if the state was 'cut' already and A has another one.
 local function remember(K, A)
@@ -849,13 +883,64 @@ local function remember(K, A)
   if turn[1] ~= A[5] or (turn[3] == 'cut' and A[7] ~= 'cut') then return 0 end
   local earlier = tonumber(turn[2] or '0')
   if earlier > 0 then redis.call('LTRIM', K[2], 0, -earlier - 1) end
-  for at = 11, #A do redis.call('RPUSH', K[2], A[at]) end
-  redis.call('LTRIM', K[2], -tonumber(A[4]), -1)
+  for at = 13, #A do redis.call('RPUSH', K[2], A[at]) end
+  redis.call('LTRIM', K[2], surplus(redis.call('LLEN', K[2]), tonumber(A[4])), -1)
   redis.call('EXPIRE', K[2], A[3])
   redis.call('HSET', K[3], 'state', A[7], 'messages', A[8], 'partial', '', 'sentences', A[9], 'apology', A[10],
-    'lines', #A - 10, 'seen', now())
+    'tokens', A[11], 'lines', #A - 12, 'seen', now())
   redis.call('EXPIRE', K[3], A[6])
+  if K[4] then note_conversation(K[4], K[5], A[12], tonumber(A[3]), #A - 12, earlier) end
   return 1
+end
+
+-- K: own, conversations to remember
+-- A: worker, fence, prefix of the shard's keys, limit, ms until the next attempt, most attempts
+-- Claims some conversations that have ended. Returns {mac, token, number of its newest messages, …}; the answer to each
+-- has to come with the token (`memory_change`). One that was claimed too often is given up.
+local function memory_due(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local answer, at = {}, now()
+  for _, mac in ipairs(redis.call('ZRANGEBYSCORE', K[2], '-inf', at, 'LIMIT', 0, A[4])) do
+    local talk = A[3] .. 'mc:' .. mac
+    local count = redis.call('HGET', talk, 'count')
+    if not count or redis.call('HINCRBY', talk, 'tries', 1) > tonumber(A[6]) then
+      redis.call('ZREM', K[2], mac)
+      redis.call('DEL', talk)
+    else
+      local token = string.format('%s %d', A[2], at)
+      redis.call('HSET', talk, 'tok', token)
+      redis.call('ZADD', K[2], at + A[5], mac)
+      for _, part in ipairs({mac, token, count}) do answer[#answer + 1] = part end
+    end
+  end
+  return answer
+end
+
+-- K: own, memory, conversations to remember, conversation
+-- A: worker, fence, ttl s, mac, token of a claim or '', most facts, most bytes of all, number of facts to remove, each of
+--    them, fact to add, …
+-- Changes what is known from a device. Facts that are there already, and those for which there is no room, are not
+-- added. A change with a token ends its conversation; it is dropped if the claim is not the newest.
+-- Returns {1 or 0 if it was dropped, number removed, number added}.
+local function memory_change(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  if A[5] ~= '' and redis.call('HGET', K[4], 'tok') ~= A[5] then return {0, 0, 0} end
+  local removed, added, first = 0, 0, 9 + tonumber(A[8])
+  for at = 9, first - 1 do removed = removed + redis.call('LREM', K[2], 0, A[at]) end
+  local size, known = 0, {}
+  for _, fact in ipairs(redis.call('LRANGE', K[2], 0, -1)) do size, known[fact] = size + #fact, true end
+  for at = first, #A do
+    if not known[A[at]] and redis.call('LLEN', K[2]) < tonumber(A[6]) and size + #A[at] <= tonumber(A[7]) then
+      redis.call('RPUSH', K[2], A[at])
+      size, known[A[at]], added = size + #A[at], true, added + 1
+    end
+  end
+  redis.call('EXPIRE', K[2], A[3])
+  if A[5] ~= '' then
+    redis.call('ZREM', K[3], A[4])
+    redis.call('DEL', K[4])
+  end
+  return {1, removed, added}
 end
 
 -- K: own, reports  A: worker, fence, ttl s, most, report.  Stores a notification of a device, with the time.
@@ -1017,6 +1102,8 @@ redis.register_function('fleet_turn_record', turn_record)
 redis.register_function('fleet_turn_context', turn_context)
 redis.register_function('fleet_remember', remember)
 redis.register_function('fleet_report', report)
+redis.register_function('fleet_memory_due', memory_due)
+redis.register_function('fleet_memory_change', memory_change)
 redis.register_function('fleet_gateway_session', gateway_session)
 redis.register_function('fleet_call_begin', call_begin)
 redis.register_function('fleet_call_finish', call_finish)

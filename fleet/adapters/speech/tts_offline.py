@@ -12,7 +12,7 @@ from typing import Protocol
 
 from fleet.adapters.speech import tts_hibari, tts_kokoro
 from fleet.adapters.speech.clauses import split_clauses
-from fleet.adapters.speech.engines import Engine
+from fleet.adapters.speech.engines import VOICE_NICENESS, Engine
 from fleet.adapters.speech.prebuffer import PrebufferEstimator
 from fleet.adapters.speech.waveform import Waveform, silence, to_pcm, trim_silence
 
@@ -24,6 +24,10 @@ TIMEOUT = 20.0
 LANGUAGES = ("en", "zh")
 
 _KEPT = int(0.06 * RATE)
+_LEAD = int(0.01 * RATE)
+"""Silence before a sentence: its listener waits."""
+_AFTER = (_KEPT - _LEAD) / RATE
+"""Added after a sentence, so that the pause before the next one is as long as without `_LEAD`."""
 _SENTENCE_PAUSE = 0.18
 _CLAUSE_PAUSE = 0.06
 _HAN = re.compile(r"[㐀-䶿一-鿿]")
@@ -73,8 +77,8 @@ class OfflineTts:
         chinese = tts_kokoro.KokoroVoice(styles, english.phonemes, model_dir)
         self._english = _Speaker(english, tts_hibari.LONGEST, 1.0, tts_hibari.LONGEST, tts_hibari.GAIN)
         self._chinese = _Speaker(chinese, tts_kokoro.FIRST, tts_kokoro.GROWTH, tts_kokoro.LONGEST, tts_kokoro.GAIN)
-        self._engine = Engine("tts", threads=1, queue=QUEUE)
-        self._cache: dict[tuple[_Speaker, str], bytes] = {}
+        self._engine = Engine("tts", threads=1, queue=QUEUE, niceness=VOICE_NICENESS)
+        self._cache: dict[tuple[_Speaker, str, int], bytes] = {}
         # The first run is slow. Run it now, so that no user waits for it.
         self._synthesize(self._english, "Okay,")
         for opening in ("好的，", "抱歉，", "我看看，"):
@@ -99,9 +103,9 @@ class OfflineTts:
         started = False
         held = bytearray()
         for place, piece in enumerate(pieces):
-            pcm = await self._piece(speaker, piece)
+            pcm = await self._piece(speaker, piece, _LEAD if place == 0 else _KEPT)
             left = [len(further) for further in pieces[place + 1 :]]
-            held += pcm if not left or not pcm else pcm + silence(_pause(piece), RATE)
+            held += pcm + silence(_pause(piece) if left else _AFTER, RATE) if pcm else b""
             if held and (started or speaker.prebuffer.can_start(len(held) / (2 * RATE), left)):
                 started = True
                 yield bytes(held)
@@ -109,22 +113,22 @@ class OfflineTts:
         if not started:
             log.warning("sentence has nothing to speak", extra={"characters": len(text), "pii": text})
 
-    async def _piece(self, speaker: _Speaker, piece: str) -> bytes:
+    async def _piece(self, speaker: _Speaker, piece: str, lead: int) -> bytes:
         clock = asyncio.get_running_loop().time
         begun = clock()
-        pcm = await self._engine.run(partial(self._synthesize, speaker, piece), self._limit)
+        pcm = await self._engine.run(partial(self._synthesize, speaker, piece, lead), self._limit)
         if len(piece) > _LONGEST_CACHED:
             speaker.prebuffer.record(len(piece), clock() - begun, len(pcm) / (2 * RATE))
         return pcm
 
-    def _synthesize(self, speaker: _Speaker, piece: str) -> bytes:
-        """Return the audio of a piece; that of short pieces is cached."""
-        cached = self._cache.get((speaker, piece))
+    def _synthesize(self, speaker: _Speaker, piece: str, lead: int = _LEAD) -> bytes:
+        """Return the audio of a piece with so many samples before its voice; that of short pieces is cached."""
+        cached = self._cache.get((speaker, piece, lead))
         if cached is not None:
             return cached
-        pcm = _render(speaker, piece)
+        pcm = _render(speaker, piece, lead)
         if len(piece) <= _LONGEST_CACHED and len(self._cache) < _MOST_CACHED:
-            self._cache[speaker, piece] = pcm
+            self._cache[speaker, piece, lead] = pcm
         return pcm
 
     async def aclose(self) -> None:
@@ -132,8 +136,8 @@ class OfflineTts:
         self._engine.close()
 
 
-def _render(speaker: _Speaker, piece: str) -> bytes:
-    return to_pcm(trim_silence(speaker.voice.synthesize(piece), _KEPT), speaker.gain)
+def _render(speaker: _Speaker, piece: str, lead: int) -> bytes:
+    return to_pcm(trim_silence(speaker.voice.synthesize(piece), _KEPT, lead), speaker.gain)
 
 
 def _pause(piece: str) -> float:

@@ -1,5 +1,6 @@
 """Turn sentences into Opus packets for devices."""
 
+import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
@@ -7,6 +8,7 @@ from typing import Final, Literal
 
 from fleet.adapters.contained import closing
 from fleet.adapters.speech.engines import Engine
+from fleet.adapters.speech.loudness import Leveller, VoiceLevels
 from fleet.adapters.speech.opus import Encoder
 from fleet.adapters.speech.pcm import Resampler, size_of
 from fleet.core.ports import Tts
@@ -28,6 +30,8 @@ _ENCODE_SECONDS = 5.0
 _LOOKAHEAD_US = 6_500
 """Delay of the Opus encoder: without this much silence at the end, the last part of the voice would be lost."""
 
+_HAN = re.compile(r"[㐀-䶿一-鿿]")
+
 Phrase = tuple[str, str, AudioFormat]
 
 
@@ -47,6 +51,7 @@ class Voice:
         self._tts = tts
         self._bitrate, self._complexity = ENCODINGS[bitrate]
         self._kept = PhraseCache(kept_bytes)
+        self._levels = VoiceLevels()
         self._engine = Engine("opus", _THREADS, _QUEUE)
 
     def close(self) -> None:
@@ -74,7 +79,7 @@ class Voice:
             yield kept
             return
         made: list[bytes] = []
-        rate, encoder = self._tts.sample_rate, self._encoder(downlink)
+        rate, encoder = self._tts.sample_rate, self._encoder(downlink, voice_of(text, language))
         least, most = size_of(downlink.frame_ms, rate), size_of(_BATCH_MS, rate)
         waiting = bytearray()
         async with closing(self._tts.speak(text, language)) as pieces:
@@ -92,15 +97,23 @@ class Voice:
         if len(text) <= LONGEST_KEPT:
             self._kept.put(phrase, made)
 
-    def _encoder(self, downlink: AudioFormat) -> "_SentenceEncoder":
+    def _encoder(self, downlink: AudioFormat, voice: str) -> "_SentenceEncoder":
+        leveller = Leveller(self._levels.find(voice), self._tts.sample_rate)
         encoder = Encoder(downlink.sample_rate, downlink.frame_ms, self._bitrate, self._complexity)
-        return _SentenceEncoder(Resampler(self._tts.sample_rate, downlink.sample_rate), encoder, downlink.sample_rate)
+        resampler = Resampler(self._tts.sample_rate, downlink.sample_rate)
+        return _SentenceEncoder(leveller, resampler, encoder, downlink.sample_rate)
+
+
+def voice_of(text: str, language: str) -> str:
+    """Return a name for the voice that reads a text: offline voices and many endpoints choose it by the script."""
+    return "zh" if _HAN.search(text) else language
 
 
 class _SentenceEncoder:
     """Encodes one sentence; used by one thread at a time."""
 
-    def __init__(self, resampler: Resampler, encoder: Encoder, sample_rate: int) -> None:
+    def __init__(self, leveller: Leveller, resampler: Resampler, encoder: Encoder, sample_rate: int) -> None:
+        self._leveller = leveller
         self._resampler = resampler
         self._encoder = encoder
         self._tail = bytes(size_of(_LOOKAHEAD_US / 1000, sample_rate))
@@ -110,7 +123,7 @@ class _SentenceEncoder:
     def feed(self, pcm: bytes) -> list[bytes]:
         """Return the packets that this audio completes."""
         self._sounded = self._sounded or bool(pcm)
-        return self._cut(self._resampler.feed(pcm))
+        return self._cut(self._resampler.feed(self._leveller.process(pcm)))
 
     def finish(self, pcm: bytes) -> list[bytes]:
         """Return the packets of the last audio, and of the audio that filled no whole packet before."""

@@ -11,8 +11,8 @@ _SILENCE = 0.006
 _PEAK = 0.95
 
 
-def trim_silence(audio: Waveform, kept: int) -> Waveform:
-    """Return the audio with at most `kept` samples of silence at either end."""
+def trim_silence(audio: Waveform, kept: int, lead: int | None = None) -> Waveform:
+    """Return the audio with at most `kept` samples of silence at either end, or `lead` samples at its beginning."""
     frames = len(audio) // _FRAME
     if not frames:
         return audio
@@ -20,7 +20,7 @@ def trim_silence(audio: Waveform, kept: int) -> Waveform:
     heard = np.flatnonzero(loudness > _SILENCE)
     if not len(heard):
         return audio[:0]
-    start, end = heard[0] * _FRAME - kept, (heard[-1] + 1) * _FRAME + kept
+    start, end = heard[0] * _FRAME - (kept if lead is None else lead), (heard[-1] + 1) * _FRAME + kept
     return audio[max(0, start) : end]
 
 

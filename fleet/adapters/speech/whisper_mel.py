@@ -41,6 +41,11 @@ def log_mel(pcm: bytes, bands: int) -> Floats:
     audio = np.zeros(int(window_seconds(len(samples) / RATE) * RATE), np.float32)
     audio[: len(samples)] = samples
     audio /= 32768
+    return spectrogram(audio, bands)
+
+
+def spectrogram(audio: Floats, bands: int) -> Floats:
+    """Return the spectrogram of samples within -1 to 1 at 16 kHz; shape (1, bands, 100 a second)."""
     padded = np.pad(audio, _FFT // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, _FFT)[: len(audio) : _HOP]
     power = np.abs(np.fft.rfft(frames * _hann(), axis=1)) ** 2

@@ -16,6 +16,8 @@ Phrase = Literal[
     "unavailable",
     "interrupted",
     "error",
+    "one_moment",
+    "still_working",
 ]
 HelloRefusal = Literal["refused", "unavailable"]
 """The phrases that refuse a hello."""

@@ -31,9 +31,9 @@ class CounterMetric(Metric):
         self._own: Counter[tuple[str, ...]] = Counter()
         self._followed: list[Counter[str]] = []
 
-    def add(self, *values: str) -> None:
-        """Add 1 under these label values."""
-        self._own[self.known_values(values)] += 1
+    def add(self, *values: str, count: int = 1) -> None:
+        """Add a count under these label values."""
+        self._own[self.known_values(values)] += count
 
     @contextmanager
     def following(self, *counters: Counter[str]) -> Iterator[None]:

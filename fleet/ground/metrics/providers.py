@@ -1,4 +1,4 @@
-"""Failures of providers: chat model, recognition, voices, vision."""
+"""Failures of providers (chat model, recognition, voices, vision), and tokens of the chat model."""
 
 from typing import Final
 
@@ -14,6 +14,13 @@ errors: Final = CounterMetric(
     "worker edge gateway api",
     {"provider": PROVIDERS, "kind": KINDS},
 )
+tokens: Final = CounterMetric(
+    "fleet_llm_tokens",
+    "Tokens as the chat model's endpoint counts them: input (all of the prompts), cached (the part of input for which "
+    "the endpoint reused earlier work), output.",
+    "worker gateway",
+    {"kind": ("input", "cached", "output")},
+)
 _STATUSES: Final = {
     400: "request",
     401: "key",
@@ -23,6 +30,12 @@ _STATUSES: Final = {
     422: "request",
     429: "busy",
 }
+
+
+def count_tokens(given: int, cached: int, written: int) -> None:
+    """Count the tokens of a request to the chat model."""
+    for kind, count in (("input", given), ("cached", cached), ("output", written)):
+        tokens.add(kind, count=count)
 
 
 def kind_of(status: int) -> str:

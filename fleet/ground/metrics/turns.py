@@ -45,16 +45,43 @@ tts_ttfb: Final = HistogramMetric(
 utterances: Final = CounterMetric(
     "fleet_utterances",
     "Utterances by outcome: understood, empty (no words in it), failed (recognition failed), undelivered (no worker), "
-    "unheard (push-to-talk without speech); and texts that devices detected: wake_word, typed, typed_too_long, "
-    "typed_too_often.",
+    "unheard (push-to-talk without speech), passed_over (spoken over an answer, which goes on); and texts that devices "
+    "detected: wake_word, typed, typed_too_long, typed_too_often.",
     "edge",
     {"outcome": label_values("utterances")},
+)
+phantoms: Final = CounterMetric(
+    "fleet_phantom_transcripts",
+    "Transcripts of noise that were dropped: prompt (Whisper's own prompt), repetition (one syllable or phrase again "
+    "and again), phrase (words of subtitles, such as thanks for watching).",
+    "edge",
+    {"reason": ("prompt", "repetition", "phrase")},
+)
+interruptions: Final = CounterMetric(
+    "fleet_interruptions",
+    "Speech over answers by verdict. The answer was interrupted: keyword, words, voice (it went on and no text came in "
+    "time). The answer went on: noise (no words), backchannel (such as uh-huh), echo (the answer's own words), "
+    "few_words, undecided (short speech, and no text came in time; it is counted again if the text then interrupts).",
+    "edge",
+    {"verdict": ("keyword", "words", "voice", "noise", "backchannel", "echo", "few_words", "undecided")},
+)
+fillers: Final = CounterMetric(
+    "fleet_fillers",
+    'Phrases such as "One moment.", spoken while a model or tool keeps the user waiting.',
+    "edge",
 )
 outcomes: Final = CounterMetric(
     "fleet_turns",
     "Ended turns: answered, failed (the user got an apology), interrupted (by the user or a newer turn).",
     "worker",
     {"outcome": ("answered", "failed", "interrupted")},
+)
+head_starts: Final = CounterMetric(
+    "fleet_turn_head_starts",
+    "Answers that were asked of the model before the end of the utterance was certain: used, wasted (the user went on, "
+    "or the turn asked something else), refused (too many at a time).",
+    "worker",
+    {"outcome": ("used", "wasted", "refused")},
 )
 given_up: Final = CounterMetric(
     "fleet_turns_given_up",

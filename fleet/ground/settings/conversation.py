@@ -31,10 +31,32 @@ class ConversationGroup(SettingGroup):
     firmware upgrade 300 s. For clients of the gateway see CLIENT_TOOL_TIMEOUT."""
     endpoint_ms: int = setting(600, ("edge",), unit="milliseconds", ge=200, le=3000)
     """Silence that ends an utterance in the listening modes auto and realtime, where the device does not report the
-    end. A lower value answers sooner, but may cut off users who pause to think."""
-    pause_ms: int = setting(240, ("edge",), unit="milliseconds", ge=100)
-    """Silence after which recognition starts, before the end of the utterance is certain. If speech goes on, its result
-    is discarded. With FLEET_ENDPOINT_MS or more it never starts early, which saves CPU time."""
+    end, if its sound and its text do not agree whether it is finished. If both say that it is, it ends sooner. A lower
+    value answers sooner, but may cut off users who pause to think."""
+    endpoint_max_ms: int = setting(1200, ("edge",), unit="milliseconds", ge=200, le=3000)
+    """Silence that ends an utterance whose sound and text are both unfinished."""
+    pause_ms: int = setting(120, ("edge",), unit="milliseconds", ge=100)
+    """Silence after which the edge recognises the utterance so far, and judges whether it is finished. If speech goes
+    on, the results are discarded. With FLEET_ENDPOINT_MS or more it never does so, which saves CPU time: then only
+    FLEET_ENDPOINT_MS ends utterances."""
+    turn_detector: Literal["smart-turn", "silence"] = setting("smart-turn", ("edge",))
+    """What judges the sound of a pause: the model smart-turn, or nothing: then every utterance ends after
+    FLEET_ENDPOINT_MS."""
+    interruption: Literal["off", "low", "normal", "high"] = setting("normal", ("edge",))
+    """What interrupts an answer where the user may speak over it (listening mode realtime). Speech first holds the
+    answer, for at most 0.9 s, and its text decides: noises, "uh-huh" and the like, and the answer's own words let it go
+    on. `normal`: other words interrupt, but a mumbled syllable does not. `low`: only a keyword, or at least three words
+    or four Chinese characters. `high`: 0.3 s of any voice, unjudged. `off`: nothing that is said; what is said over an
+    answer is ignored."""
+    interruption_keywords: str = setting("", ("edge",), syntax="texts, separated by commas", unset="none")
+    """Words that interrupt an answer at once, besides the built-in ones ("stop", "wait", 停, 等等 and others)."""
+    filler_seconds: float = setting(1.0, ("edge",), unit="seconds", ge=0, le=30)
+    """Wait for an answer's first words after which the server says "One moment.", and five seconds later once more
+    that it is still working. 0 switches this off."""
+    echo_cancellation: Literal["off", "on"] = setting("off", ("edge",))
+    """Whether the server cancels the echo of devices that were built for it (`aec`), so that their users can interrupt
+    by voice; needs the extra `aec`. Experimental: real rooms were not measured, and where timestamps slip an answer can
+    interrupt itself. `off`: such devices do not listen while they speak."""
     voice_bitrate: Literal["24k", "32k"] = setting("32k", ("edge",))
     """Bits a second of the voice that is sent to devices. Both sound equally good; `24k` takes a quarter less of the
     device's downlink, and twice as much CPU time to encode."""
@@ -42,6 +64,11 @@ class ConversationGroup(SettingGroup):
     """Reply to a push-to-talk press without speech: `spoken` speaks a short sentence, `shown` shows it on the screen,
     `off` sends nothing. A press of less than 0.3 s gets no reply."""
     history_messages: int = setting(20, ("worker",), ge=0)
-    """How many of the newest messages of a device's history the model gets; 0 for none."""
+    """How many of the newest messages of a device's history the model gets at least; 0 for none. It gets up to nine
+    more, because old messages are left out ten at once: an endpoint that caches prompts reuses the equal beginning."""
     history_seconds: int = setting(3600, ("worker",), unit="seconds", ge=60)
     """How long a device's history is kept after its last turn."""
+    memory: Literal["on", "off"] = setting("off", ("worker",), equal=True)
+    """Whether devices remember facts about their users beyond the history. `on`: at the end of a conversation the model
+    is asked once which facts to keep, and users can say what to remember and to forget. Tell your users before you
+    switch it on."""

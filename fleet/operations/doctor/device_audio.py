@@ -74,6 +74,12 @@ def _counts(known: DeviceView) -> str:
     return f"; in all, {plural(int(uplink or 0), 'packet')} from the device and {downlink} to it"
 
 
+def _tokens(known: DeviceView) -> str:
+    """Return the tokens of the last turn, which is known for ten minutes."""
+    given, cached, written = (known.turn.get("tokens") or "0 0 0").split()
+    return f"; tokens: {given} in ({cached} of them cached), {written} out" if given != "0" else ""
+
+
 def _answer(known: DeviceView, when: When, now: datetime) -> Finding:
     understood, spoke = known.at("understood"), known.at("spoke")
     sorry = known.traces.get("sorry")
@@ -86,7 +92,7 @@ def _answer(known: DeviceView, when: When, now: datetime) -> Finding:
         advice = "Test the model with `fleet doctor --only llm`. A worker's line `turn failed` has the reason"
         return problem("device.answer", "the last answer was an apology", advice)
     if spoke >= understood:
-        return ok("device.answer", f"an answer was spoken to its end {when(spoke)}")
+        return ok("device.answer", f"an answer was spoken to its end {when(spoke)}{_tokens(known)}")
     if now.timestamp() - understood < _LONGEST_ANSWER:
         return ok("device.answer", "an answer is not over yet")
     advice = f"The user or a goodbye cut it off, or it was lost: run `fleet devices debug {known.mac}`, then try again"

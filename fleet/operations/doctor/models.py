@@ -4,8 +4,10 @@ import asyncio
 import struct
 from contextlib import aclosing
 
-from fleet.adapters.speech.load import SpeechSettings, load_asr, load_tts
+from fleet.adapters.speech.echo_canceller import load_canceller
+from fleet.adapters.speech.load import SpeechSettings, load_asr, load_tts, load_turn_detector
 from fleet.adapters.speech.pcm import Resampler
+from fleet.adapters.speech.turn_silence import SilenceTurnDetector
 from fleet.core.ports import ASR_RATE, Asr, Message, TextDelta, ToolOffer, Tts
 from fleet.ground.errors import ConfigError, FleetError, install_hint
 from fleet.ground.settings import Settings
@@ -41,7 +43,9 @@ async def examine_llm(site: SiteUnderTest) -> Findings:
 
 
 async def examine_speech(site: SiteUnderTest) -> Findings:
-    """Synthesise a sentence, then recognise it."""
+    """Look for the echo canceller; synthesise a sentence, recognise it, and judge whether its speaker has finished."""
+    if site.settings.echo_cancellation == "on":
+        yield await asyncio.to_thread(_find_canceller)
     pcm = b""
     models = {model.prefix: model for model in speech_models(site.settings)}
     try:
@@ -63,6 +67,15 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
         yield await _explained(await _listen(asr, pcm), models.get("ASR"))
     finally:
         await asr.aclose()
+    yield await _judge_end(site.settings, pcm)
+
+
+def _find_canceller() -> Finding:
+    try:
+        load_canceller()
+    except ConfigError as error:
+        return problem("models.echo", str(error), install_hint("aec"))
+    return ok("models.echo", "the echo of devices with `aec` is cancelled")
 
 
 async def _explained(finding: Finding, model: CheckedModel | None) -> Finding:
@@ -140,6 +153,21 @@ async def _listen(asr: Asr, pcm: bytes) -> Finding:
     if pcm and not transcript.text:
         return warning("models.asr", "recognition found no text in the sentence", "Check ASR_MODEL and ASR_LANGUAGE")
     return ok("models.asr", "recognition found text in the sentence" if pcm else "recognition answers")
+
+
+async def _judge_end(settings: Settings, pcm: bytes) -> Finding:
+    detector = await asyncio.to_thread(load_turn_detector, slice_of(settings, SpeechSettings))
+    try:
+        probability = await detector.finished(pcm)
+    except FleetError as error:
+        return warning("models.turn", str(error), "The machine may be too slow: set FLEET_TURN_DETECTOR=silence")
+    finally:
+        await detector.aclose()
+    if settings.turn_detector != "silence" and isinstance(detector, SilenceTurnDetector):
+        return warning("models.turn", "the turn model cannot be loaded", "Utterances end by silence alone; see the log")
+    if isinstance(detector, SilenceTurnDetector):
+        return ok("models.turn", "utterances end by silence alone")
+    return ok("models.turn", f"the turn model takes a sentence for finished with {probability:.0%}")
 
 
 def _unloaded(check: str, what: str, provider: str | None, base_url: str | None, error: Exception) -> Finding:

@@ -9,7 +9,7 @@ from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
-from fleet.core.ports import Asr
+from fleet.core.ports import Asr, TurnDetector
 from fleet.ground.background import BackgroundTasks
 from fleet.ground.tasks import isolate, keep_running
 from fleet.roles.edge.dispatcher import EdgeDispatcher
@@ -45,6 +45,7 @@ class Edge:
         edge_id: Names this edge in logs and in Redis.
         audio_input: Decodes packets and detects speech.
         asr: Recognises utterances.
+        turn_detector: Judges whether a speaker has finished.
         voice: Speaks sentences.
         publisher: Sends commands to devices; may drop them while offline.
         inboxes: The inbox of this edge, and those of the shards.
@@ -57,6 +58,7 @@ class Edge:
         edge_id: str,
         audio_input: AudioInput,
         asr: Asr,
+        turn_detector: TurnDetector,
         voice: Voice,
         publisher: Publisher,
         inboxes: Inboxes,
@@ -73,6 +75,7 @@ class Edge:
             settings=settings,
             audio_input=audio_input,
             asr=asr,
+            turn_detector=turn_detector,
             voice=voice,
             publisher=publisher,
             inboxes=inboxes,

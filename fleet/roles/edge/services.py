@@ -7,7 +7,8 @@ from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
-from fleet.core.ports import Asr
+from fleet.core.interruption import OverlapRules
+from fleet.core.ports import Asr, TurnDetector
 from fleet.core.rates import Buckets, Rate
 from fleet.core.wake_words import WakeWords
 from fleet.ground.background import BackgroundTasks
@@ -25,6 +26,7 @@ class EdgeServices:
     settings: EdgeSettings
     audio_input: AudioInput
     asr: Asr
+    turn_detector: TurnDetector
     voice: Voice
     publisher: Publisher
     """Publishes to devices at QoS 0; drops what it cannot send now."""
@@ -39,9 +41,13 @@ class EdgeServices:
     traces: TraceQueue = field(default_factory=TraceQueue)
     """For `fleet doctor --device`."""
     wake_words: WakeWords = field(init=False)
+    overlap_rules: OverlapRules = field(init=False)
+    """For speech over answers."""
     questions: Buckets = field(init=False)
     """Rate limits of typed questions, by MAC."""
 
     def __post_init__(self) -> None:
         self.wake_words = WakeWords(self.settings.wake_words.split(","))
+        keywords = self.settings.interruption_keywords.split(",")
+        self.overlap_rules = OverlapRules(self.settings.interruption, keywords)
         self.questions = Buckets(Rate.parse(self.settings.rate_input))

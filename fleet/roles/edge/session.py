@@ -20,6 +20,7 @@ from fleet.wire.edge_messages import (
     EdgeCommand,
     EndAnswerCommand,
     OpenSessionCommand,
+    PrepareSentenceCommand,
     SessionSilentEvent,
     SpeakSentenceCommand,
     StartAnswerCommand,
@@ -80,7 +81,7 @@ class EdgeSession:
             self._stream.proved = []
         if self._native and (expected := self._stream.expected):
             self._native.expect(*expected)
-        uplink.push(header.sequence, payload, now)
+        uplink.push(header.sequence, payload, now, header.timestamp)
         # With echo cancellation in the server a device always sends.
         if payload and uplink.gate != "open" and not self.opened.aec:
             self._turn_taking.manual_interruption.note_packet(now)
@@ -95,7 +96,7 @@ class EdgeSession:
         if timestamp and self.opened.aec:
             self._turn_taking.turns.downlink.note_played(timestamp, now)
         uplink = self._turn_taking.uplink
-        uplink.push(sequence, payload, now)
+        uplink.push(sequence, payload, now, timestamp)
         if uplink.gate != "open" and not self.opened.aec:
             self._turn_taking.manual_interruption.note_packet(now)
 
@@ -111,6 +112,8 @@ class EdgeSession:
                         turns.downlink.send_emotion()
                 case StartAnswerCommand():
                     self._turn_taking.start_answer(command, now)
+                case PrepareSentenceCommand():
+                    self._turn_taking.ending.tentative.prepare(command)
                 case TurnProgressCommand():
                     turns.note_progress(command, now)
                 case EndAnswerCommand():

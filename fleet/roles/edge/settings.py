@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from fleet.core.interruption import Sensitivity
+
 
 @dataclass(frozen=True, slots=True)
 class EdgeSettings:
@@ -14,7 +16,11 @@ class EdgeSettings:
     idle_seconds: float
     turn_seconds: float
     endpoint_ms: int
+    endpoint_max_ms: int
     pause_ms: int
+    interruption: Sensitivity
+    interruption_keywords: str
+    filler_seconds: float
     unheard_reply: Literal["spoken", "shown", "off"]
     edge_sessions: int
     rate_input: str

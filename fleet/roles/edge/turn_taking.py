@@ -4,34 +4,35 @@ import asyncio
 import logging
 from uuid import uuid4
 
+from fleet.core.own_words import is_own
 from fleet.core.ports import Transcript
+from fleet.core.reference import EchoReference
 from fleet.core.text.phrases import Phrase, choose_language
 from fleet.ground.metrics import turns as timed
+from fleet.roles.edge.interruption import Interruption
 from fleet.roles.edge.listening.listening_period import SpeechConsumers
 from fleet.roles.edge.listening.push_to_talk import ABORTED_SECONDS, GOODBYE_SECONDS, PushToTalk
 from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.silence import SilenceTimeout
+from fleet.roles.edge.listening.turn_ending import TurnEnding
 from fleet.roles.edge.listening.uplink import Uplink
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.manual_interruption import CROSSING_SECONDS, ManualInterruption
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.turns import AwaitedTurn, SessionTurns
 from fleet.roles.edge.transport.downlink import DownlinkTransport
-from fleet.wire.edge_messages import SessionSilentEvent, StartAnswerCommand
+from fleet.wire.edge_messages import OpenSessionCommand, SessionSilentEvent, StartAnswerCommand
 from fleet.wire.messages import AudioFormat, ListenMode
 
 log = logging.getLogger(__name__)
-
-BARGE_IN_MS = 300.0
-"""Speech during the answer that interrupts it; less is a cough, or a short agreement."""
 
 
 class TurnTaking:
     """Decides in one session when the edge listens and when the server speaks.
 
     In auto mode the edge does not listen from the end of an utterance to the end of the answer. In realtime mode the
-    device cancels its own echo, so the edge always listens, and the user may interrupt. With push-to-talk the button
-    decides.
+    device cancels its own echo, or the edge does, so the edge always listens, and the user may interrupt. With
+    push-to-talk the button decides.
 
     Args:
         transport: To the device.
@@ -43,16 +44,18 @@ class TurnTaking:
         opened = transport.opened
         self._transport = transport
         self._services = services
-        self._recognition = Recognition(transport, services, self)
+        self.ending = TurnEnding(transport, services, Recognition(transport, services, self), self)
         self._mode: ListenMode | None = None
         self._continuous = False
         settings = services.settings
         self.language = choose_language(settings.language, settings.languages, opened.reported_language)
         """ISO 639-1 code of the language of apologies."""
         self._press = PushToTalk(transport, services, self)
+        reference = transport.reference = _reference(opened, services)
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
-        self.uplink = Uplink(uplink, services, SpeechConsumers(self, self._recognition, self._press))
+        self.uplink = Uplink(uplink, services, SpeechConsumers(self, self.ending, self._press, reference))
         self.turns = SessionTurns(transport, services, self)
+        self.overlap = Interruption(transport, services, self.turns, self.uplink, self.ending.recognition)
         self.manual_interruption = ManualInterruption(self.turns, self.uplink, self._press, self)
         self.silence = SilenceTimeout(now, services.settings.idle_seconds)
 
@@ -64,15 +67,17 @@ class TurnTaking:
         self.turns.downlink.stop_in_doubt = False
         self._mode = mode
         self._transport.interruptible = mode == "realtime"
-        # A device with `aec` expects the server to cancel the echo. This server does not, so the device's microphone
-        # picks up the answer, and listening during an answer would interrupt it.
-        self._continuous = mode == "realtime" and not self._transport.opened.aec
+        # A device with `aec` expects the server to cancel the echo. Without the extra `aec` its microphone picks up the
+        # answer, and listening during an answer would interrupt it.
+        self._continuous = mode == "realtime" and not self._transport.echoes
         speech = self.turns.downlink.speech
         if speech and speech.playout.started and not self._continuous:
             if mode == "manual":
                 self.manual_interruption.press(now)
                 return
-            if now - speech.begun_at < CROSSING_SECONDS:
+            # Of an answer that has said nothing, the device cannot have heard the end: this is about the answer before
+            # it, and late. Whoever stops an answer sends `abort`.
+            if now - speech.begun_at < CROSSING_SECONDS or not speech.playout.begun:
                 return
             self.turns.interrupt("barge-in")
         elif speech and speech.local and mode == "manual":
@@ -80,7 +85,7 @@ class TurnTaking:
             self.turns.cancel()
         if mode == "manual":
             self._press.begin(now)
-        if self._recognition.running and mode != "manual":
+        if self.ending.recognition.running and mode != "manual":
             return
         self.uplink.open(now, pressed=mode == "manual")
 
@@ -95,6 +100,7 @@ class TurnTaking:
     def stop_listening(self, now: float) -> None:
         """Handle `listen stop`: push-to-talk was released."""
         self.manual_interruption.reset()
+        self.overlap.close()
         self._press.end(now)
         self.uplink.stop(now)
         self._mode, self._continuous = None, False
@@ -102,7 +108,8 @@ class TurnTaking:
     def abort(self, now: float) -> None:
         """Handle `abort`: stop the answer, and wait for a possible `listen start`."""
         self.manual_interruption.reset()
-        self._recognition.cancel()
+        self.overlap.close()
+        self.ending.recognition.cancel()
         self.turns.interrupt("speech aborted")
         self.uplink.hold()
         self.resume(now, ABORTED_SECONDS)
@@ -111,7 +118,8 @@ class TurnTaking:
         """Ask a typed question; cancel what is being recognised or spoken."""
         self.silence.used = True
         self.silence.reset(now)
-        self._recognition.cancel()
+        self.overlap.close()
+        self.ending.recognition.cancel()
         speaking = self.turns.downlink.speaking
         if self.turns.busy:
             self.turns.cancel_and_report()
@@ -125,22 +133,20 @@ class TurnTaking:
     def start_answer(self, command: StartAnswerCommand, now: float) -> None:
         """Begin an answer."""
         self._transport.loss = self.uplink.jitter.loss
-        if not self.turns.begin(command, now):
-            return
-        self.manual_interruption.reset()
-        if not self._continuous:
-            self.uplink.shut()
-        elif period := self.uplink.period:
-            period.collector.mark_overlap()
+        if self.turns.begin(command, now):
+            self.manual_interruption.reset()
+            self.uplink.yield_floor(interruptible=self._continuous)
 
     @property
     def busy(self) -> bool:
         """Whether an utterance is being recognised, or its answer awaited or spoken."""
-        return self.turns.busy or self._recognition.running
+        return self.turns.busy or self.ending.recognition.running
 
     def check(self, now: float) -> None:
         """Check time limits; ask the shard to end a silent session."""
         self.turns.check(now)
+        if self._transport.reference:
+            self._transport.reference.check(now, speaking=self.turns.downlink.speaking)
         self.manual_interruption.check(now)
         if self.busy:
             self.silence.reset(now)
@@ -155,21 +161,26 @@ class TurnTaking:
     def close(self) -> None:
         """Stop everything; send nothing to the device."""
         self._press.cancel_goodbye()
-        self._recognition.cancel()
+        self.overlap.close()
+        self.ending.recognition.cancel()
         self.turns.cancel_and_report()
         self.uplink.close()
 
     def take_voice(self, now: float) -> None:
-        """Note that the user speaks; interrupt the answer after `BARGE_IN_MS` of speech."""
+        """Note that the user speaks, perhaps over an answer."""
         self.silence.reset(now)
         period = self.uplink.period
-        if self._continuous and self.turns.downlink.speaking and period and period.collector.overlap_ms >= BARGE_IN_MS:
+        if self._continuous and period and self.ending.rejoin(period.collector, now):
+            self.overlap.close()
             with self._transport.fields():
-                self.turns.interrupt("barge-in")
+                if (speech := self.turns.cancel_and_report(withdrawn=True)) and speech.playout.started:
+                    self.turns.downlink.stop()
+        elif self._continuous:
+            self.overlap.take_voice(now)
 
     def take_utterance(self, utterance: Utterance, now: float) -> None:
         """Recognise an utterance; stop listening, unless the mode is realtime."""
-        if self._continuous and self.turns.downlink.speaking and utterance.voiced_ms < BARGE_IN_MS:
+        if self._continuous and self.overlap.ignores(utterance):
             self._services.counters["coughs"] += 1
             return
         with self._transport.fields():
@@ -179,11 +190,18 @@ class TurnTaking:
             log.info("utterance ended", extra={**seconds, "endpoint_seconds": round(now - utterance.ended_at, 3)})
             if not self._continuous:
                 self.uplink.hold()
-            self._recognition.start(utterance)
+            self.ending.recognition.start(utterance)
 
     async def take_transcript(self, utterance: Utterance, transcript: Transcript) -> None:
         """Send a transcript to the session's shard, if it is not empty."""
         text = transcript.text.strip()
+        if self.overlap.passes_over(utterance, text):
+            timed.utterances.add("passed_over")
+            return
+        reference = self._transport.reference
+        if reference and reference.echo_at >= utterance.began_at and is_own(text, self.turns.downlink.said):
+            self._services.counters["own_words"] += 1
+            text = ""
         if not text:
             timed.utterances.add("empty")
             if self._mode in ("auto", "realtime") and self.uplink.gate == "held":
@@ -193,10 +211,13 @@ class TurnTaking:
             return
         self._services.traces.note(self._transport.opened.device, "understood")
         self.language = transcript.language or self.language
-        if not self._continuous and self._mode is not None:
-            self.uplink.shut()
-        turn = AwaitedTurn(uuid4().hex, _now(), utterance.ended_at, self.language)
-        await self.turns.ask(turn, text, transcript.language, "understood")
+        now, begun = _now(), self.ending.tentative.take(text)
+        self.ending.note_answered(utterance, now)
+        self._transport.loss = self.uplink.jitter.loss
+        self.manual_interruption.reset()
+        self.uplink.yield_floor(interruptible=self._continuous)
+        turn = AwaitedTurn(begun.id if begun else uuid4().hex, now, utterance.ended_at, self.language)
+        await self.turns.ask(turn, text, transcript.language, "understood", begun.sentence if begun else None)
 
     def fail(self, name: Phrase) -> None:
         """Apologise; stop listening, unless the mode is realtime."""
@@ -213,7 +234,7 @@ class TurnTaking:
             wait: After push-to-talk: seconds for a new `listen start` before the session gets a goodbye.
         """
         self.silence.reset(now)
-        if self.turns.busy or self._recognition.running:
+        if self.turns.busy or self.ending.recognition.running:
             return
         if self.manual_interruption.crossed:
             # The answer was spoken to its end; after it the device is idle.
@@ -221,13 +242,23 @@ class TurnTaking:
             self._mode = None
         if self._mode in ("auto", "realtime"):
             self.uplink.open(now, pressed=False)
-            if self._transport.opened.aec:
+            if self._transport.echoes:
                 self.uplink.settle(now)
             return
         if self.uplink.gate == "shut":
             self.uplink.hold()
         if self._mode is None and self.uplink.pressed:
             self._press.finish(wait)
+
+
+def _reference(opened: OpenSessionCommand, services: EdgeServices) -> EchoReference | None:
+    """Return what keeps the packets for the cancellation of a device's echo; None if the server does not cancel it."""
+    if not opened.aec:
+        return None
+    # Firmware reports one played packet with each frame of its microphone, so both must be equally long.
+    cancelled = services.audio_input.echo is not None and opened.uplink_frame_ms == opened.downlink_frame_ms
+    log.info("device expects echo cancellation", extra={"cancelled": cancelled, "session": opened.session})
+    return EchoReference(opened.downlink_frame_ms) if cancelled else None
 
 
 def _now() -> float:

@@ -72,7 +72,9 @@ class Leg(asyncio.Protocol):
     def close(self) -> None:
         """Close the connection; abort it if written bytes still wait for the peer."""
         if self._transport and self.backlog == 0:
-            self._transport.close()
+            # With TLS, Python 3.11.2's transport cannot be aborted any more once it was closed twice.
+            if not self._transport.is_closing():
+                self._transport.close()
         else:
             self.abort()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
 
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.shards.leases import Leases
@@ -27,6 +26,7 @@ from fleet.roles.worker.sessions.opener import SessionOpener
 from fleet.roles.worker.sessions.registration import Registrations
 from fleet.roles.worker.sessions.renewals import PasswordRenewals
 from fleet.roles.worker.sessions.tool_list_budget import ListBudget
+from fleet.roles.worker.turns.remembering import MemoryKeeper
 from fleet.roles.worker.turns.turns import WorkerTurns
 from fleet.wire import topics
 
@@ -71,13 +71,15 @@ class Worker:
         self._inbox = InboxReader(resources.inboxes, lambda: self._shards.owned, session_opener, turns)
         self.gauges = ShardGauges(ShardCounter(resources.store), lambda: self._shards.owned, self._inbox.positions)
         self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
-        self._watchers: Mapping[str, CallExpirer | DeadEdgeReaper | PasswordRenewals] = {
+        self._watchers: dict[str, CallExpirer | DeadEdgeReaper | MemoryKeeper | PasswordRenewals] = {
             "call expirer": CallExpirer(resources.calls, lambda: self._shards.owned),
             "dead edges": DeadEdgeReaper(
                 resources.sessions, self._directory, lambda: self._shards.owned, session_opener, turns
             ),
             "renewals": self._renewals,
         }
+        if resources.memories:
+            self._watchers["memory"] = MemoryKeeper(resources, resources.memories, lambda: self._shards.owned)
 
     async def run(self) -> None:
         """Serve until cancelled."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
+from fleet.adapters.redis.devices.memories import Memories
 from fleet.adapters.redis.devices.reports import Reports
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.sessions.calls import CallTable
@@ -39,6 +40,8 @@ class WorkerResources:
     edges: Edges
     server_tools: ServerTools | None = None
     """Tools of the server, offered to the model with those of the device."""
+    memories: Memories | None = None
+    """What is known from the devices' users; None if nothing is to be remembered."""
 
     @classmethod
     def of(
@@ -49,7 +52,7 @@ class WorkerResources:
         store: Store,
         server_tools: ServerTools | None = None,
     ) -> "WorkerResources":
-        inboxes = Inboxes(store)
+        inboxes, remembers = Inboxes(store), settings.memory == "on"
         return cls(
             settings=settings,
             keys=keys,
@@ -59,11 +62,12 @@ class WorkerResources:
             sessions=Sessions(store, inboxes),
             tools=ToolLists(store),
             calls=CallTable(store),
-            conversations=Conversations(store, settings.history_seconds),
+            conversations=Conversations(store, settings.history_seconds, remembers=remembers),
             reports=Reports(store),
             replies=Replies(store),
             personas=Personas(store),
             inboxes=inboxes,
             edges=Edges(store),
             server_tools=server_tools,
+            memories=Memories(store) if remembers else None,
         )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class WorkerSettings:
     tool_seconds: float
     history_messages: int
     history_seconds: int
+    memory: Literal["on", "off"]
     shards: int
     lease_seconds: float
     edge_sessions: int

@@ -36,7 +36,7 @@ class _PreparedDecoder:
         self._listener = listener
         self._frame = VadFrame(bytes(sounds.UPLINK_RATE * uplink.frame_ms // 1000 * 2), 0.0)
 
-    def feed(self, packet: bytes) -> bool:
+    def feed(self, packet: bytes, played: bytes = b"") -> bool:
         self._source.accept(self)
         return True
 
@@ -52,7 +52,9 @@ class _PreparedAudioInput:
         self._fed: list[_PreparedDecoder] = []
         self._loop = asyncio.get_running_loop()
 
-    def open(self, uplink: AudioFormat, listener: FrameListener) -> _PreparedDecoder:
+    echo = None
+
+    def open(self, uplink: AudioFormat, listener: FrameListener, *, echoes: bool = False) -> _PreparedDecoder:
         return _PreparedDecoder(self, uplink, listener)
 
     def accept(self, decoder: _PreparedDecoder) -> None:

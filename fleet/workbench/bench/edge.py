@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.adapters.speech.turn_silence import SilenceTurnDetector
 from fleet.ground import runtime
 from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
@@ -46,6 +47,7 @@ class Bench:
             edge_id="bench",
             audio_input=audio_input,
             asr=codecs.NoAsr(),
+            turn_detector=SilenceTurnDetector(),
             voice=voice,
             publisher=cast(Publisher, self),
             inboxes=cast(Inboxes, self),

@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ToolCall, ToolOffer
+from fleet.core.situation import words_of
 
 TOOL = "set_volume"
 _ARGUMENTS = '{"volume": 50}'
@@ -30,7 +31,7 @@ class ScriptedModel:
         self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
     ) -> AsyncGenerator[LlmEvent, None]:
         now = time.perf_counter()
-        said = next(message.text for message in reversed(messages) if message.role == "user")
+        said = next(words_of(message.text) for message in reversed(messages) if message.role == "user")
         begun = self._asked.pop(said, None)
         calls = int(said.partition(" ")[0])
         name = next((tool.name for tool in tools if TOOL in tool.name), None)

@@ -47,6 +47,7 @@ def _answer(answer: TurnResult) -> dict[str, JsonValue]:
         "reply": answer.reply,
         "heard": answer.heard,
         "outcome": answer.outcome,
+        "filler": answer.filled,
         "ms": _milliseconds(answer.stages),
     }
 

@@ -21,6 +21,7 @@ class TurnResult:
         calls: Names of the tools that were called.
         stages: Times of the turn.
         heard: Transcript of the audio that the device played.
+        filled: Whether a filler ("One moment.") came before the answer.
     """
 
     line: ScriptLine
@@ -31,6 +32,7 @@ class TurnResult:
     calls: Sequence[str] = ()
     stages: Stages = field(default_factory=dict)
     heard: str = ""
+    filled: bool = False
 
 
 @dataclass(slots=True)

@@ -88,6 +88,7 @@ class ScenePlayer:
             turn.reply,
             tuple(turn.calls),
             self._timer.read(turn.latencies),
+            filled=self._timer.filled,
         )
         sound = device.heard_wav(turn.index)
         await asyncio.to_thread(answer.wav.write_bytes, sound)

@@ -54,19 +54,25 @@ class StageTimer:
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
+        self.filled = False
+        """Whether the server spoke a filler before the answer."""
 
     def restart(self) -> None:
-        self._seconds = {}
+        self._seconds, self.filled = {}, False
 
     def add(self, line: LogLine) -> None:
         """Record a measurement from the server's log; only the first of each stage counts."""
+        self.filled = self.filled or line.message == "filler"
         name, field = _LOGGED.get(line.message, ("", ""))
         if field in line.fields:
             self._seconds.setdefault(name, line.number(field))
 
     def read(self, latencies_ms: Mapping[str, float]) -> Stages:
-        """Return the stages of the turn, with the latencies in milliseconds that the device measured."""
-        heard = latencies_ms.get("first_audible")
+        """Return the stages of the turn, with the latencies in milliseconds that the device measured.
+
+        HEARD is left out after a filler: the device's first sound was not the answer's.
+        """
+        heard = None if self.filled else latencies_ms.get("first_audible")
         device = {} if heard is None else {HEARD: heard / 1000}
         return {name: seconds for name in NAMES if (seconds := {**self._seconds, **device}.get(name)) is not None}
 

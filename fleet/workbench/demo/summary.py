@@ -7,7 +7,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fleet.ground.terminal import cell, print_table
+from fleet.ground.terminal import cell, plural, print_table
 from fleet.workbench.demo.results import SceneResult, TurnResult
 from fleet.workbench.demo.stages import HEARD, MEANINGS, NAMES, Stages, medians
 from fleet.workbench.demo.verdict import Check
@@ -22,6 +22,9 @@ def show_summary(console: Console, scenes: Sequence[SceneResult], checks: Sequen
         print_table(console, transcripts_table(answers))
         print_table(console, times_table(answers))
         console.print(Text("\n".join(f"{name}: {meaning}" for name, meaning in MEANINGS.items()), style="dim"))
+        if filled := sum(answer.filled for answer in answers):
+            note = f"{plural(filled, 'answer')} came after a filler: what was heard first was not the answer."
+            console.print(Text(note, style="yellow"))
     console.print(verdict_lines(checks))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from fleet.workbench.demo_llm.prompt_cache import PromptCache
 from fleet.workbench.demo_llm.requests import CompletionRequest
 from fleet.workbench.demo_llm.turn import Clock, reply
 
@@ -72,18 +73,29 @@ class Completion:
         return {**frame, "choices": choices, **fields}
 
 
-def usage(prompt: str, written: str) -> Body:
-    """Return the usage in words and characters: there is no tokenizer."""
-    counts = [len(_UNIT.findall(text)) for text in (prompt, written)]
-    return {"prompt_tokens": counts[0], "completion_tokens": counts[1], "total_tokens": sum(counts)}
+def usage(prompt: str, written: str, cached: int = 0) -> Body:
+    """Return the usage in words and characters: there is no tokenizer.
+
+    Args:
+        prompt: Of the request.
+        written: By the model.
+        cached: Characters of the prompt that began an earlier one.
+    """
+    given, output, reused = (len(_UNIT.findall(text)) for text in (prompt, written, prompt[:cached]))
+    counts: Body = {"prompt_tokens": given, "completion_tokens": output, "total_tokens": given + output}
+    return {**counts, "prompt_tokens_details": {"cached_tokens": reused}}
 
 
-def complete(request: CompletionRequest, clock: Clock) -> Completion:
-    """Return the answer to a request. The id follows from the request, so equal requests get equal answers."""
+def complete(request: CompletionRequest, clock: Clock, cache: PromptCache) -> Completion:
+    """Return the answer to a request.
+
+    The id follows from the request, so equal requests get equal answers; only their cached tokens may differ.
+    """
     answer = reply(request.conversation(), request.offered(), clock)
     calls = [(call.name, call.written) for call in answer.calls]
-    prompt = " ".join(message.content for message in request.messages)
-    counted = usage(prompt, " ".join([answer.text, *(f"{name} {written}" for name, written in calls)]))
+    prompt = request.model_dump_json(include={"tools"}) + request.model_dump_json(include={"messages"})
+    written = " ".join([answer.text, *(f"{name} {arguments}" for name, arguments in calls)])
+    counted = usage(prompt, written, cache.reuse(prompt))
     name = f"chatcmpl-{_digest(request.model_dump_json(exclude={'stream', 'stream_options'}))}"
     return Completion(name, request.model, answer.text, calls, counted, int(clock().timestamp()))
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
+from fleet.core.situation import words_of
 from fleet.workbench.demo_llm.results import ToolResult
 from fleet.workbench.demo_llm.schemas import Tool, understand
 from fleet.workbench.demo_llm.turn import Call, Conversation
@@ -104,7 +105,7 @@ class CompletionRequest(_Model):
         results = {message.tool_call_id: message.content for message in after if message.role == "tool"}
         calls = [call for message in after for call in message.tool_calls or ()]
         return Conversation(
-            self.messages[spoken[-1]].content.strip()[:LONGEST_UTTERANCE],
+            words_of(self.messages[spoken[-1]].content).strip()[:LONGEST_UTTERANCE],
             tuple(message.content[:LONGEST_UTTERANCE] for message in before if message.role == "user"),
             answers[-1] if answers else "",
             tuple((_call(call.function), ToolResult(results[call.id])) for call in calls),

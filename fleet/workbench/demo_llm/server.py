@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from fleet.adapters.net.http.server import HttpServer
 from fleet.workbench.demo_llm.completion import DONE, Body, Completion, complete, write_event
+from fleet.workbench.demo_llm.prompt_cache import PromptCache
 from fleet.workbench.demo_llm.reading import read
 from fleet.workbench.demo_llm.requests import BadRequest, parse_request
 from fleet.workbench.demo_llm.turn import Clock
@@ -33,15 +34,16 @@ def build_app(clock: Clock = read_clock) -> FastAPI:
     """Return the app: `POST /v1/chat/completions`, `GET /v1/models`, `GET /v1/models/{id}`. Any key is accepted.
 
     Args:
-        clock: Tells the time, with its zone; the only thing besides the request that answers depend on.
+        clock: Tells the time, with its zone; the only thing besides the request that the words of answers depend on.
     """
     read(_WARMING_UP)
+    cache = PromptCache()
     app = FastAPI(title="fleet demo model", openapi_url=None)
 
     @app.post("/v1/chat/completions")
     async def chat_completions(request: Request) -> Response:
         asked = parse_request(await _read_body(request))
-        answer = complete(asked, clock)
+        answer = complete(asked, clock, cache)
         log.debug("demo model answered", extra={"finish": answer.finish, "pii": answer.text})
         if asked.stream:
             return StreamingResponse(_stream(answer, with_usage=asked.wants_usage), media_type="text/event-stream")

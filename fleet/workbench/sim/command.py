@@ -17,6 +17,7 @@ from fleet.workbench.sim.audio.sound_card import LiveVoice, loudspeaker, microph
 from fleet.workbench.sim.conversation import Said, Typed
 from fleet.workbench.sim.network import faults
 from fleet.workbench.sim.network.https import load_trust
+from fleet.workbench.sim.profiles.echo_setting import EchoSetting
 from fleet.workbench.sim.profiles.profile import PROFILES, Mode, find_profile
 from fleet.workbench.sim.records.journal import Step
 from fleet.workbench.sim.records.report import Report
@@ -37,6 +38,9 @@ _EXIT_MISCONFIGURED = 2
 TypedTexts = Annotated[
     list[str] | None,
     typer.Option("--type", metavar="<str>", help="Text to type, after what is said; only P8 has a text box."),
+]
+Echo = Annotated[
+    float | None, typer.Option(min=-20, max=20, help="The microphone hears the loudspeaker: dB above -26 dBFS.")
 ]
 
 
@@ -60,13 +64,14 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
         reply: Annotated[Path | None, typer.Option(help="WAV file for what the device played.")] = None,
         report: Annotated[Path | None, typer.Option(help="JSON file for the report.")] = None,
         mac: Annotated[str, typer.Option(help="The device's MAC.")] = DEFAULT_MAC,
+        echo: Echo = None,
         ca: Annotated[Path | None, typer.Option(help="PEM file of the authorities it trusts, in place of all.")] = None,
     ) -> None:
         """Simulate a stock device, and check all that the server does to it."""
         said = _Said(tuple(wav or ()), tuple(text or ()), tuple(typed or ()), mic)
         try:
             device = find_profile(profile)
-            device = replace(device, mode=mode or device.mode)
+            device = replace(device, mode=mode or device.mode, echo=None if echo is None else EchoSetting(echo))
             options = SimOptions(
                 ota,
                 (),

@@ -196,6 +196,14 @@ async def test_a_model_that_answers_need_not_be_listed(settings: dict[str, Any])
     assert found["models.llm"].verdict == "ok" and not found.bad, str(found)
 
 
+async def test_the_turn_model_judges_and_a_broken_one_is_found(settings: dict[str, Any], tmp_path: Path) -> None:
+    found = await run_doctor(settings, "speech")
+    assert found["models.turn"].verdict == "ok", str(found)
+    (tmp_path / "smart-turn-v3.2-cpu.onnx").write_bytes(b"no model")
+    found = await run_doctor(settings | {"model_dir": tmp_path}, "speech")
+    assert found["models.turn"].verdict == "warning", str(found)
+
+
 async def test_the_photo_model_answers(settings: dict[str, Any], models: str) -> None:
     found = await run_doctor(settings | {"vision_base_url": models}, "llm")
     assert found["models.vision"].verdict == "ok" and not found.bad, str(found)

@@ -11,6 +11,7 @@ from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
 from fleet.core.ports import TextDelta, ThoughtDelta
+from fleet.core.situation import words_of
 from fleet.ground.errors import ProviderError
 from fleet.ground.tasks import running
 from fleet.roles.gateway.registrar.device_connection import DeviceConnections
@@ -69,7 +70,7 @@ async def test_the_next_text_knows_the_one_before_and_a_second_registration_repl
     for text in ("one", "two"):
         await client.type(text)
         await client.hear_messages()
-    assert [message.text for message in llm.asked[1][0][1:]] == ["one", "A.", "two"]
+    assert [words_of(message.text) for message in llm.asked[1][0][1:]] == ["one", "A.", "two"]
     assert [offer.name for offer in llm.asked[1][1]] == ["amplify_volume"]
 
 
@@ -88,7 +89,7 @@ async def test_a_control_is_not_waited_for_and_its_failure_is_told_later(
     await client.send({"id": call["id"], "error": {"code": -32000, "message": "the amplifier is off"}})
     await client.type("well?")
     await client.hear_messages()
-    assert 'tool failed {"tool":"amplify_volume","error":"the amplifier is off"}' in llm.asked[2][0][0].text
+    assert 'tool failed {"tool":"amplify_volume","error":"the amplifier is off"}' in llm.asked[2][0][-1].text
 
 
 @pytest.mark.requirement("REG-13")
@@ -166,7 +167,7 @@ async def test_a_client_with_a_devices_credentials_is_that_device(
         assert await client.hear_messages() == [("chunk", "It is 5."), ("final", "It is 5.")]
         await client.type("hello")
         assert (await client.hear_messages())[-1] == ("final", "Hello.")
-        assert [message.text for message in stage.llm.asked[2][0][1:2]] == ["how loud is it"]
+        assert [words_of(message.text) for message in stage.llm.asked[2][0][1:2]] == ["how loud is it"]
     async with asyncio.timeout(PATIENCE):
         while (await stage.resources.devices.read(mac)).online:
             await asyncio.sleep(0.01)

@@ -126,6 +126,35 @@ async def test_an_endpoint_that_knows_no_tool_choice_gets_none(server: OpenAiSer
     assert "tool_choice" not in server.requests[1].json
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        refused(400, "unsupported_parameter", "Unknown parameter: 'stream_options.include_usage'."),
+        Answer([b'{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"]}]}'], status=422),
+        Answer([b"Bad Request"], status=400),
+    ],
+)
+async def test_an_endpoint_that_counts_no_tokens_is_not_asked_for_them(
+    server: OpenAiServer, llm: OpenAiLlm, refusal: Answer
+) -> None:
+    server.chat(refusal, spoken("Hi"))
+    for _ in range(2):
+        assert await listen(llm, LlmOptions()) == [TextDelta("Hi")]
+    assert ["stream_options" in request.json for request in server.requests] == [True, False, False]
+
+
+async def test_a_refusal_for_another_reason_does_not_end_the_counting(server: OpenAiServer, llm: OpenAiLlm) -> None:
+    nothing = Answer([b""], status=400)
+    server.chat(nothing, nothing, spoken("Hi"), nothing, spoken("Hi"))
+    for kind in ("refused", "taken", "refused once"):
+        if kind == "taken":
+            assert await listen(llm, LlmOptions()) == [TextDelta("Hi")]
+        else:
+            with pytest.raises(ProviderError, match="refused the request"):
+                await listen(llm, LlmOptions())
+    assert ["stream_options" in request.json for request in server.requests] == [True, False, True, True]
+
+
 async def test_a_complaint_about_something_else_is_told_at_once(server: OpenAiServer, llm: OpenAiLlm) -> None:
     server.chat(refused(400, "context_length_exceeded", "too long, temperature or not"), spoken("Hi"))
     with pytest.raises(ProviderError, match="refused the request"):

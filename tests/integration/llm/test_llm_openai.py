@@ -86,6 +86,7 @@ async def test_the_request_says_what_was_configured_and_no_more(server: OpenAiSe
         "temperature": 0.3,
         "max_tokens": 99,
         "stream": True,
+        "stream_options": {"include_usage": True},
         "messages": [{"role": "system", "content": "be kind"}, {"role": "user", "content": "hello there"}],
         "tools": [
             {
@@ -99,7 +100,7 @@ async def test_the_request_says_what_was_configured_and_no_more(server: OpenAiSe
 async def test_without_tools_or_choices_the_request_has_no_such_fields(server: OpenAiServer, llm: OpenAiLlm) -> None:
     server.chat(spoken("ok"))
     assert [event async for event in llm.stream(HELLO, [])] == [TextDelta("ok")]
-    assert set(server.requests[0].json) == {"model", "stream", "messages"}
+    assert set(server.requests[0].json) == {"model", "stream", "stream_options", "messages"}
 
 
 async def test_an_endpoint_without_a_key_gets_a_dummy(server: OpenAiServer) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.core import agent
-from fleet.core.ports import LlmOptions, Message, ToolCall
+from fleet.core.ports import LlmOptions, Message, TokenUsage, ToolCall
 from fleet.core.toolbox import Refusal, Toolbox
 from fleet.ground.errors import ProviderError
 from fleet.wire.mcp import ToolSpec
@@ -60,6 +60,9 @@ class Stage:
 
     async def think(self, text: str) -> None:
         self.thoughts += text
+
+    def spend(self, usage: TokenUsage) -> None:
+        """Keep nothing."""
 
     async def record(self, messages: Sequence[Message]) -> None:
         assert messages

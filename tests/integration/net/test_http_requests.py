@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fleet.adapters.net.http.connection import LARGEST_HEAD, MOST_WAITING, Bounds
 from fleet.adapters.net.http.server import HttpServer
@@ -129,6 +130,22 @@ async def test_requests_that_wait_are_answered_in_order_up_to_a_bound(server: Ht
     )
     assert await ask(server, waiting * (MOST_WAITING + 2)) == ([], [])
     assert server.bounds.counts["malformed request"] == 1
+
+
+async def test_chunks_of_one_byte_are_passed_on_together(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: list[int] = []
+    pass_on = HttpToolsProtocol.on_body
+
+    def count(self: HttpToolsProtocol, body: bytes) -> None:
+        passed.append(len(body))
+        pass_on(self, body)
+
+    monkeypatch.setattr(HttpToolsProtocol, "on_body", count)
+    many = 20_000
+    body = b"1\r\nx\r\n" * many + b"0\r\n\r\n"
+    assert await ask(server, CHUNKED + body + NEXT) == ([200, 200], [f"POST /a {'x' * many}", "GET /next "])
+    assert sum(passed) == many
+    assert len(passed) < many // 100
 
 
 async def test_a_fault_is_not_the_answer_to_the_request_before_it(server: HttpServer) -> None:

@@ -49,9 +49,9 @@ async def serving(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncItera
         yield httpx2.URL(f"{'https' if tls else 'http'}://localhost:{port}/v1")
 
 
-async def fetch(streams: HttpStreams, target: str = "/v1/x") -> bytes:
+async def fetch(streams: HttpStreams, target: str = "/v1/x", content: bytes = b"") -> bytes:
     until = asyncio.get_running_loop().time() + SOON
-    async with asyncio.timeout(SOON), streams.ask("GET", target, {"X-Key": "k"}, b"") as answer:
+    async with asyncio.timeout(SOON), streams.ask("GET", target, {"X-Key": "k"}, content) as answer:
         body = b""
         while piece := await answer.read(until):
             body += piece
@@ -162,6 +162,25 @@ async def test_a_certificate_of_another_name_is_refused(tmp_path: Path) -> None:
     async with serving(Server(), pki.server().context) as url:
         with pytest.raises(httpx2.ConnectError, match="Hostname mismatch"):
             await fetch(DirectStreams(url, pki.client))
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_connection_whose_request_is_not_sent_completely_is_not_kept(tmp_path: Path, scheme: str) -> None:
+    pki = Pki(tmp_path)
+    gone = asyncio.Event()
+
+    async def answer_early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(HELLO)
+        await gone.wait()
+        writer.close()
+
+    async with serving(answer_early, pki.server().context if scheme == "https" else None) as url:
+        streams = DirectStreams(url, pki.client)
+        assert await fetch(streams, content=bytes(16 * 1024 * 1024)) == b"hello"
+        assert not streams._kept
+        gone.set()
+        await streams.aclose()
 
 
 @pytest.fixture

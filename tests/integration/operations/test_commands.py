@@ -15,7 +15,10 @@ from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
 from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.devices.memories import Memories
 from fleet.adapters.redis.keys import Keys as Names
+from fleet.adapters.redis.shards.leases import Leases
+from fleet.core.memory import MemoryChanges
 from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import headers
 from tests.support.attacked_api import OTA, attacked_api
@@ -42,6 +45,34 @@ def test_devices_are_revoked_and_bound_by_hand(fleet: CommandLine, redis_url: st
         client.zadd(f"f:{{{Names(16).shard(MAC)}}}:seen", {MAC: 4_000_000_000})
     listed = fleet.run("devices", "list", FLEET_REDIS_URL=redis_url)
     assert MAC in listed.stdout and "revoked" in listed.stdout and "MAC, not seen yet" in listed.stdout
+
+
+async def test_what_devices_remember_is_shown_and_deleted(fleet: CommandLine, redis_url: str) -> None:
+    other = "02:00:00:00:00:02"
+
+    async def run(*words: str) -> tuple[int, str]:
+        done = await asyncio.to_thread(fleet.run, "memory", *words, FLEET_REDIS_URL=redis_url)
+        return done.returncode, done.stdout
+
+    async with opened(redis_url) as store:
+        for mac in (MAC, other):
+            lease = await Leases(store, "w", 60).take(store.keys.shard(mac))
+            assert lease is not None
+            facts = ("Anna likes tea.", "Anna likes tea and milk.", "她有一只猫。")
+            await Memories(store).change(lease, mac, MemoryChanges(facts))
+        code, shown = await run("show", "02-00-00-00-00-01", "--json")
+        assert (code, json.loads(shown)) == (0, {"facts": [{"fact": fact} for fact in facts]})
+        assert (await run("forget", MAC, "Anna"))[0] == 2, "of two facts"
+        assert await run("forget", MAC, "Anna likes tea.") == (0, f"{MAC} has forgotten: Anna likes tea.\n")
+        assert await run("forget", MAC, "Anna") == (0, f"{MAC} has forgotten: Anna likes tea and milk.\n")
+        for nothing in ("Anna", ""):
+            assert (await run("forget", MAC, nothing))[0] == 2
+        assert await Memories(store).read(MAC) == facts[2:]
+        assert await run("clear", MAC) == (0, f"{MAC} has forgotten 1 fact\n")
+        assert (await run("clear"))[0] == (await run("clear", MAC, "--all"))[0] == 2
+        assert await Memories(store).read(other) == facts
+        assert await run("clear", "--all") == (0, f"{other} has forgotten 3 facts\n")
+        assert await Memories(store).all() == []
 
 
 async def test_devices_that_never_connected_are_listed(fleet: CommandLine, redis_url: str) -> None:

@@ -21,7 +21,7 @@ from fleet.adapters.redis.sessions.conversations import (
 )
 from fleet.adapters.redis.sessions.sessions import SessionRecord, Sessions
 from fleet.adapters.redis.shards.owner import Owner
-from fleet.core.ports import Message, ToolCall
+from fleet.core.ports import Message, TokenUsage, ToolCall
 from fleet.core.reports import DeviceReport
 from fleet.ground.errors import Fenced
 from fleet.wire.mcp import ToolSpec
@@ -178,7 +178,7 @@ async def test_history_comes_back_oldest_first(
 ) -> None:
     assert await remember("t1", *TURN)
     assert await history(store, mac, 10) == list(TURN)
-    assert await history(store, mac, 2) == list(TURN[2:])
+    assert await history(store, mac, 2) == list(TURN), "less than ten messages are too many"
     assert await history(store, mac, 0) == []
     assert 0 < await store.client.ttl(store.keys.history(mac)) <= 60
 
@@ -227,9 +227,37 @@ async def test_a_turn_that_was_cut_off_goes_no_further(
 async def test_history_is_bounded(
     store: Store, remember: Callable[..., Awaitable[bool]], session: SessionRecord, mac: str
 ) -> None:
-    for number in range(LONGEST_HISTORY // len(TURN) + 2):
+    lengths = []
+    for number in range(LONGEST_HISTORY // len(TURN) + 20):
         await remember(f"t{number:032}", *TURN, at=number)
-    assert len(await history(store, mac)) == LONGEST_HISTORY
+        lengths.append(len(await history(store, mac)))
+    assert max(lengths) == LONGEST_HISTORY + 8
+    assert min(lengths[LONGEST_HISTORY // len(TURN) :]) == LONGEST_HISTORY
+
+
+async def test_the_oldest_messages_are_left_out_ten_at_once(
+    store: Store, remember: Callable[..., Awaitable[bool]], session: SessionRecord, mac: str
+) -> None:
+    begins: list[int] = []
+    for number in range(70):
+        await remember(f"t{number:032}", Message("user", f"{2 * number}"), Message("assistant", "x"), at=number)
+        known = await history(store, mac, 20)
+        assert min(20, 2 * (number + 1)) <= len(known) < 30
+        begins.append(int(known[0].text))
+    assert sorted(set(begins)) == list(range(0, 130, 10)), "also where the kept history itself is cut"
+    assert begins == sorted(begins)
+
+
+async def test_tokens_are_kept_with_the_turn(
+    conversations: Conversations, owner: Owner, begin: Begin, session: SessionRecord, mac: str
+) -> None:
+    await begin("t1")
+    journal = StoredJournal("t1", "running", TURN[:1], 0, usage=TokenUsage(900, 800, 7))
+    await conversations.record(owner, mac, journal)
+    assert await conversations.journal(mac) == journal
+    ended = replace(journal, state="written", usage=TokenUsage(1900, 1700, 14))
+    await conversations.remember(owner, mac, ended, TURN)
+    assert await conversations.journal(mac) == ended
 
 
 async def test_the_journal_says_how_far_a_turn_got(

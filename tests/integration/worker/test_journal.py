@@ -13,6 +13,7 @@ from fleet.adapters.redis.sessions.conversations import Conversations, StoredJou
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.ports import LlmEvent, LlmOptions, Message, TextDelta, ToolOffer
+from fleet.core.situation import words_of
 from fleet.ground.errors import ProviderError, Unavailable
 from fleet.wire import edge_messages
 from fleet.wire.identity import CredentialKeys
@@ -119,8 +120,8 @@ async def ended(stage: Scene) -> None:
 
 
 def prompts(stage: Scene) -> list[list[tuple[str, str]]]:
-    """Return what the model was asked, without the system message."""
-    return [[(one.role, one.text) for one in messages[1:]] for messages, _ in stage.llm.asked]
+    """Return what the model was asked, without the system message and the situation."""
+    return [[(one.role, words_of(one.text)) for one in messages[1:]] for messages, _ in stage.llm.asked]
 
 
 async def test_what_has_an_effect_outside_is_in_the_journal_before(
@@ -355,7 +356,7 @@ async def answer_the_time(
     messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions
 ) -> AsyncGenerator[LlmEvent, None]:
     """Know the time and nothing else, whenever that is asked for."""
-    if messages[-1].text != "no, the time":
+    if words_of(messages[-1].text) != "no, the time":
         await asyncio.Event().wait()
     yield TextDelta("It is noon.")
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from fleet.core.history import INTERRUPTED, UNANSWERED
+from fleet.core.situation import words_of
 from fleet.wire import edge_messages
 from tests.integration.worker.scene import VOLUME, Scene, asks, says, text
 
@@ -39,7 +40,7 @@ async def test_of_a_written_answer_what_was_heard_is_remembered(stage: Scene, sp
     stage.llm.script = [says("Yes.")]
     await stage.utter(session, "go on")
     await stage.spoken()
-    assert [message.text for message in stage.llm.asked[-1][0][1:]] == ["a story", heard, "go on"]
+    assert [words_of(message.text) for message in stage.llm.asked[-1][0][1:]] == ["a story", heard, "go on"]
 
 
 async def test_an_interruption_that_comes_after_the_next_turn_began_changes_nothing(stage: Scene) -> None:

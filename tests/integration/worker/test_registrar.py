@@ -30,8 +30,9 @@ from tests.support.api_server import api_client
 from tests.support.mosquitto_server import MosquittoServer
 
 
-async def prompt(stage: Scene) -> str:
-    return stage.llm.asked[-1][0][0].text
+async def situation(stage: Scene) -> str:
+    """Return the newest user message that the model was given, with the situation before it."""
+    return next(message.text for message in reversed(stage.llm.asked[-1][0]) if message.role == "user")
 
 
 async def until_reply(stage: Scene, turn: str) -> Reply:
@@ -150,7 +151,7 @@ async def test_a_control_that_failed_is_told_to_the_model_in_the_next_turn(stage
             await asyncio.sleep(0.01)
     await type_text(stage, "well?")
     await hear_messages(stage.device)
-    assert 'tool failed {"tool":"amplify_volume","error":"the amplifier is off"}' in await prompt(stage)
+    assert 'tool failed {"tool":"amplify_volume","error":"the amplifier is off"}' in await situation(stage)
 
 
 @pytest.mark.requirement("REG-18")
@@ -164,7 +165,7 @@ async def test_a_control_that_went_well_is_not_mentioned_again(stage: Scene) -> 
         await send(stage.device, {"id": call["id"], "result": {"status": "success"}})
     await type_text(stage, "well?")
     await hear_messages(stage.device)
-    assert "tool failed" not in await prompt(stage)
+    assert "tool failed" not in await situation(stage)
 
 
 @pytest.mark.requirement("REG-17")
@@ -215,7 +216,7 @@ async def test_what_a_registrar_reports_the_model_knows(stage: Scene) -> None:
     stage.llm.script = [says("Yes.")]
     await type_text(stage, "hello")
     await hear_messages(stage.device)
-    assert 'door {"open":true}' in await prompt(stage)
+    assert 'door {"open":true}' in await situation(stage)
 
 
 @pytest.mark.requirement("REG-26")
@@ -363,7 +364,7 @@ async def test_what_an_operator_enters_at_the_api_the_device_does_and_both_are_t
         assert await hear_messages(stage.device) == [("chunk", "It is 5."), ("final", "It is 5.")]
     assert entered.result().status_code == 200
     assert (entered.result().json()["state"], entered.result().json()["text"]) == ("answered", "It is 5.")
-    assert "'en'" in await prompt(stage)
+    assert "'en'" in await situation(stage)
 
 
 @pytest.fixture
@@ -409,4 +410,4 @@ async def test_a_control_of_a_worker_that_ended_is_not_sent_again_and_its_failur
                 await asyncio.sleep(0.01)
         await type_text(site, "well?")
         await hear_messages(site.device)
-        assert "the amplifier is off" in await prompt(site)
+        assert "the amplifier is off" in await situation(site)

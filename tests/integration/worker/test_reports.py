@@ -13,14 +13,16 @@ async def report(stage: Scene, method: str, **more: Any) -> None:
 
 
 async def prompt(stage: Scene, session: str) -> str:
-    """Return what the model is told before the conversation in a new turn."""
+    """Return what the model is told before the user's words in a new turn."""
     stage.llm.script = [says("Yes.")]
     await stage.utter(session, "hello")
     await stage.spoken()
     system, *others = stage.llm.asked[-1][0]
     assert system.role == "system"
     assert all(message.role != "system" for message in others)
-    return system.text
+    situation, words = others[-1].text.split("\n</situation>\n")
+    assert words == "hello"
+    return situation
 
 
 async def kept(stage: Scene) -> list[str]:
@@ -71,7 +73,7 @@ async def test_hostile_reports_do_no_harm(stage: Scene) -> None:
     session = await stage.greet()
     lines = (await prompt(stage, session)).splitlines()
     assert len(await kept(stage)) == 5
-    assert len(lines) == 9  # instructions, language, time, the heading, and a line for each report
+    assert len(lines) == 9  # the tag, time, language, the heading, and a line for each report
     assert all(line.isprintable() for line in lines)
 
 

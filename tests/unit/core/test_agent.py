@@ -13,6 +13,8 @@ from fleet.core.ports import (
     Message,
     TextDelta,
     ThoughtDelta,
+    TokensUsed,
+    TokenUsage,
     ToolCall,
     ToolOffer,
 )
@@ -61,12 +63,16 @@ class Output:
         self.steps: list[int] = []
         self.said: list[str] = []
         self.thoughts: list[str] = []
+        self.usage = TokenUsage()
 
     async def say(self, text: str) -> None:
         self.said.append(text)
 
     async def think(self, text: str) -> None:
         self.thoughts.append(text)
+
+    def spend(self, usage: TokenUsage) -> None:
+        self.usage += usage
 
     async def record(self, messages: Sequence[Message]) -> None:
         self.steps.append(len(messages))
@@ -86,6 +92,17 @@ async def test_an_answer_without_calls_ends_the_turn() -> None:
     assert added == (Message("assistant", "Hello."),)
     assert said == "Hello."
     assert steps == [1]
+
+
+async def test_the_tokens_of_all_requests_are_counted() -> None:
+    call, output = ToolCall("c1", "volume", "{}"), Output()
+    llm = ScriptedLlm(
+        [TokensUsed(TokenUsage(10, 5, 1)), CallsAsked((call,))],
+        [TextDelta("Okay."), TokensUsed(TokenUsage(20, 10, 2))],
+    )
+    async with asyncio.timeout(5):
+        await agent.run_turn([Message("user", "hi")], llm, Tools(), output)
+    assert output.usage == TokenUsage(30, 15, 3)
 
 
 async def test_results_go_back_to_the_model_with_their_ids() -> None:

@@ -242,3 +242,42 @@ def test_pause_between_sentences_is_filled_for_as_long_as_it_takes() -> None:
 
 def _steps(playout: Playout, seconds: float) -> list[tuple[float, PlayoutStep]]:
     return [(now, playout.step(now)) for now in (START + tick * TICK for tick in range(round(seconds / TICK)))]
+
+
+def hold(answer: Answer, begin: float, end: float) -> Answer:
+    """Run an answer of two sentences that is held between two times."""
+    do = answer._do
+
+    def act(playout: Playout, line: tuple[float, str, int]) -> None:
+        if line[1] in ("hold", "go_on"):
+            getattr(playout, line[1])()
+        else:
+            do(playout, line)
+
+    answer._do = act  # type: ignore[method-assign]
+    answer.script = [*sentences(40, 20), (begin, "hold", 0), (end, "go_on", 0)]
+    return answer.run(12)
+
+
+@pytest.mark.parametrize("length", [0.05, 0.2, 0.9])
+def test_held_answer_goes_on_with_its_next_packet_and_the_lead_is_refilled(length: float) -> None:
+    begin = 1.7
+    answer = hold(Answer(), begin, begin + length)
+    assert [packet for _, packet in answer.sent] == [b"audio %d" % at for count in (40, 20) for at in range(count)]
+    assert not [at for at in answer.audio if begin + TICK <= at < begin + length - TICK]
+    assert [number for _, number in answer.begun] == [0, 1]
+    longest, starved, done = answer.queue()
+    assert longest <= LEAD
+    assert starved == pytest.approx(max(0.0, length - (LEAD - 1) * 0.06), abs=0.07)
+    after = [at - begin - length for at in answer.audio if at >= begin + length - TICK]
+    if length > LEAD * 0.06:
+        assert after[PREFILL - 1] < PREFILL * 0.012
+        assert after[LEAD - 1] < LEAD * 0.035
+    assert answer.stopped is not None
+    assert answer.stopped >= done - TICK
+
+
+def test_end_of_an_answer_that_was_sent_waits_while_it_is_held() -> None:
+    answer = hold(Answer(), 3.5, 4.4)
+    assert answer.stopped is not None
+    assert answer.stopped >= 4.4 - TICK

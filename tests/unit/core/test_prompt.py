@@ -1,23 +1,15 @@
-from datetime import UTC, datetime
-
 import pytest
 
 from fleet.core.prompt import CLIENT_PROMPT, DEVICE_PROMPT, write_prompt
+from fleet.core.situation import SITUATION_RULE
 
-NOW = datetime(2025, 2, 21, 10, 30, tzinfo=UTC)
 
-
-def test_a_prompt_has_one_fact_a_line_and_nothing_for_what_is_unknown() -> None:
-    assert write_prompt("Be brief.", NOW) == "Be brief.\nIt is Friday, 2025-02-21 10:30."
-    assert write_prompt("Be brief.", NOW, language="de", persona="You are a pirate.", reports="Events:\n- x").split(
-        "\n"
-    ) == [
+def test_a_prompt_has_instructions_and_persona() -> None:
+    assert write_prompt("Be brief.").split("\n") == ["Be brief.", SITUATION_RULE]
+    assert write_prompt("Be brief.", persona="You are a pirate.").split("\n") == [
         "Be brief.",
+        SITUATION_RULE,
         "You are a pirate.",
-        "The user speaks 'de'.",
-        "It is Friday, 2025-02-21 10:30.",
-        "Events:",
-        "- x",
     ]
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from fleet.adapters.net.http.request_body import GatheredBody
 
 LARGEST_HEAD = 64 * 1024
 """Bytes that may come without a byte of a body: a head, trailers, sizes of chunks."""
@@ -60,7 +62,7 @@ class _TitledTransport:
         self._send(data)
 
 
-class BoundedConnection(HttpToolsProtocol):
+class BoundedConnection(GatheredBody):
     """A connection within `bounds`, which a subclass for each server holds."""
 
     bounds: Bounds
@@ -98,6 +100,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         try:
             self._feed(data)
+            self.pass_body()
         except httptools.HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
             self.send_400_response("Invalid HTTP request received.")

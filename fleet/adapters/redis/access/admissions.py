@@ -218,6 +218,7 @@ class Admissions:
             names.old(shard),
             names.due(shard),
             names.claims(mac),
+            *(names.memory(mac), names.conversation(mac), names.history(mac)),
         ]
         client, serial, how = words or ("", "", "")
         changed, generation = await self._store.call("fleet_own", keys, [what, mac, _now(), until, client, serial, how])

@@ -108,11 +108,12 @@ async def forget(store: Store, macs: Sequence[str]) -> None:
     pipe = store.client.pipeline(transaction=False)
     for mac in macs:
         names, shard = store.keys, store.keys.shard(mac)
-        for name in (names.device, names.session, names.tools, names.turn, names.history, names.reports):
+        for name in (names.device, names.session, names.tools, names.turn, names.history, names.reports, names.memory):
             pipe.delete(name(mac))
+        pipe.delete(names.conversation(mac))
         pipe.delete(admission_key(store, mac))
         pipe.delete(names.claims(mac))
-        for index in (names.seen, names.online, names.young, names.old, names.due):
+        for index in (names.seen, names.online, names.young, names.old, names.due, names.conversations):
             pipe.zrem(index(shard), mac)
     await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
 

@@ -10,10 +10,10 @@ from pydantic import TypeAdapter
 from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.tools import decode_tools
-from fleet.adapters.redis.keys import SESSION_SECONDS, TURN_SECONDS
+from fleet.adapters.redis.keys import DEVICE_SECONDS, SESSION_SECONDS, TURN_SECONDS
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.adapters.redis.shards.owner import Owner
-from fleet.core.ports import Message
+from fleet.core.ports import Message, TokenUsage
 from fleet.core.reports import SECONDS as REPORT_SECONDS
 from fleet.core.reports import DeviceReport
 from fleet.core.server_tools import Persona
@@ -23,7 +23,8 @@ _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 _MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
 
 LONGEST_HISTORY = 100
-"""Messages that are kept of a device; a setting says how many the model gets."""
+"""Messages that are kept of a device, and less than a block more (`functions.lua`); a setting says how many the model
+gets."""
 
 FRESH_SECONDS = 30.0
 """Age of the oldest utterance that is answered; the user of an older one does not wait any more."""
@@ -39,7 +40,7 @@ class StoredJournal:
 
     A turn is `running`, `written` to its end, or `cut` off. `messages` are complete, from the user's on; `partial` is
     the text of the next message when its last sentence was sent to the edge; `apology` follows them all. The edge has
-    at least `sentences` of their sentences.
+    at least `sentences` of their sentences. `usage` are the turn's tokens.
     """
 
     turn: str
@@ -48,6 +49,7 @@ class StoredJournal:
     sentences: int
     partial: str = ""
     apology: str = ""
+    usage: TokenUsage = field(default_factory=TokenUsage)
 
     @property
     def written(self) -> tuple[Message, ...]:
@@ -63,6 +65,7 @@ class StoredJournal:
             int(record["sentences"]),
             record.get("partial", ""),
             record.get("apology", ""),
+            _usage(record.get("tokens", "")),
         )
 
 
@@ -105,6 +108,8 @@ class Context:
     persona: Persona = field(default_factory=Persona)
     timezone: str = ""
     """Of the device: an IANA name or minutes east of UTC; the server's own without it."""
+    facts: tuple[str, ...] = ()
+    """What is known from earlier conversations."""
 
 
 class Conversations:
@@ -113,11 +118,13 @@ class Conversations:
     Args:
         store: Where they are kept.
         seconds: How long a history is kept after its last turn.
+        remembers: Whether conversations are noted for `fleet.adapters.redis.devices.memories`.
     """
 
-    def __init__(self, store: Store, seconds: int) -> None:
+    def __init__(self, store: Store, seconds: int, *, remembers: bool = False) -> None:
         self._store = store
         self._seconds = seconds
+        self._remembers = remembers
 
     async def begin(self, owner: Owner, mac: str, opening: Opening, resume_seconds: float) -> Begun | Refusal:
         """Record that a turn begins or is resumed; this prolongs its session.
@@ -150,18 +157,23 @@ class Conversations:
     async def context(self, mac: str, most: int) -> Context:
         """Return the data that a turn needs, with at most `most` messages of history."""
         keys = self._store.keys
-        tools, count, language, character, timezone, *lines = await self._store.call(
+        tools, count, language, character, timezone, facts, *lines = await self._store.call(
             "fleet_turn_context",
-            [keys.tools(mac), keys.history(mac), keys.reports(mac), keys.persona(mac), admission_key(self._store, mac)],
-            [most, REPORT_SECONDS * 1000],
+            [
+                *(keys.tools(mac), keys.history(mac), keys.reports(mac), keys.persona(mac)),
+                *(admission_key(self._store, mac), keys.memory(mac)),
+            ],
+            [most, REPORT_SECONDS * 1000, DEVICE_SECONDS],
         )
-        history, reports = lines[: int(count)], lines[int(count) :]
+        fact, report = int(count), int(count) + int(facts)
+        history, reports = lines[:fact], lines[report:]
         return Context(
             decode_tools(tools),
             tuple(_MESSAGE.validate_json(line) for line in history),
             tuple(_report(line) for line in reports),
             Persona(language, character),
             timezone,
+            tuple(lines[fact:report]),
         )
 
     async def record(self, owner: Owner, mac: str, journal: StoredJournal, *, whole: bool = True) -> None:
@@ -184,6 +196,7 @@ class Conversations:
                 *(owner.worker, owner.fence, TURN_SECONDS, journal.turn),
                 *("sentences", journal.sentences),
                 *("partial", journal.partial),
+                *("tokens", _tokens(journal.usage)),
                 *(("messages", _dump(journal.messages)) if whole else ()),
             ],
         )
@@ -201,13 +214,16 @@ class Conversations:
             False if a newer turn has begun: then nothing is changed.
         """
         keys = self._store.keys
+        noted: tuple[str, ...] = ()
+        if self._remembers and any(one.role == "user" and one.text.strip() for one in journal.messages):
+            noted = (keys.conversations(keys.shard(mac)), keys.conversation(mac))
         (done,) = await self._store.call(
             "fleet_remember",
-            [keys.own(keys.shard(mac)), keys.history(mac), keys.turn(mac)],
+            [keys.own(keys.shard(mac)), keys.history(mac), keys.turn(mac), *noted],
             [
                 *(owner.worker, owner.fence, self._seconds, LONGEST_HISTORY),
                 *(journal.turn, TURN_SECONDS, journal.state, _dump(journal.written)),
-                *(journal.sentences, journal.apology),
+                *(journal.sentences, journal.apology, _tokens(journal.usage), mac),
                 *(_MESSAGE.dump_json(message).decode() for message in lines),
             ],
         )
@@ -235,6 +251,14 @@ def _pairs(parts: Sequence[str]) -> dict[str, str]:
 
 def _dump(messages: tuple[Message, ...]) -> str:
     return _MESSAGES.dump_json(messages).decode()
+
+
+def _tokens(usage: TokenUsage) -> str:
+    return f"{usage.input} {usage.cached} {usage.output}"
+
+
+def _usage(tokens: str) -> TokenUsage:
+    return TokenUsage(*map(int, tokens.split())) if tokens else TokenUsage()
 
 
 def _report(line: str) -> DeviceReport:

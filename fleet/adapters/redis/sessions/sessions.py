@@ -159,7 +159,10 @@ class Sessions:
         post = self._inboxes.post(command)
         (edge,) = await self._store.call(
             "fleet_goodbye",
-            [keys.own(shard), keys.session(mac), keys.device(mac)],
+            [
+                *(keys.own(shard), keys.session(mac), keys.device(mac)),
+                *(keys.conversations(shard), keys.conversation(mac)),
+            ],
             [owner.worker, owner.fence, session, prefix(shard), mac, reason, int(goodbye_sent), apology, *post],
         )
         if edge and not post[0]:

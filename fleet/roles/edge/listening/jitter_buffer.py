@@ -1,5 +1,7 @@
 """Put a session's packets in order, and wait a little for missing ones."""
 
+from dataclasses import dataclass
+
 MOST_HELD = 3
 """Packets that wait for a missing one."""
 LONGEST_WAIT = 0.120
@@ -10,12 +12,24 @@ MIN_PACKETS_FOR_LOSS = 20
 """Packets after which the share of lost packets is meaningful."""
 
 
+@dataclass(frozen=True, slots=True)
+class StampedPacket:
+    """A packet of a device whose echo the server cancels."""
+
+    packet: bytes
+    timestamp: int
+    """Of the packet that the device had just played, in milliseconds; 0 if there was none."""
+
+
+Payload = bytes | StampedPacket
+
+
 class JitterBuffer:
     """Releases payloads by sequence number; None stands for a frame that was lost."""
 
     def __init__(self) -> None:
         self._next = 1
-        self._held: dict[int, bytes] = {}
+        self._held: dict[int, Payload] = {}
         self._since = 0.0
         self.lost = 0
         """Frames that are counted as lost."""
@@ -40,7 +54,7 @@ class JitterBuffer:
             return True
         return False
 
-    def push(self, sequence: int, payload: bytes, now: float) -> list[bytes | None]:
+    def push(self, sequence: int, payload: Payload, now: float) -> list[Payload | None]:
         """Take one packet, each sequence number at most once; return the payloads that are released now."""
         if self.next(sequence):
             return [payload]
@@ -59,7 +73,7 @@ class JitterBuffer:
             self._since = now
         return released
 
-    def rejoin(self, sequence: int) -> list[bytes | None]:
+    def rejoin(self, sequence: int) -> list[Payload | None]:
         """Continue with this number; if it is a lower one, return all that was held."""
         if sequence >= self._next:
             return []
@@ -67,21 +81,21 @@ class JitterBuffer:
         self._next = sequence
         return released
 
-    def flush(self) -> list[bytes | None]:
+    def flush(self) -> list[Payload | None]:
         """Count all missing packets as lost; return all that is held."""
-        released: list[bytes | None] = []
+        released: list[Payload | None] = []
         while self._held:
             released += self._skip()
         return released
 
-    def _consecutive(self) -> list[bytes | None]:
-        released: list[bytes | None] = []
+    def _consecutive(self) -> list[Payload | None]:
+        released: list[Payload | None] = []
         while self._next in self._held:
             released.append(self._held.pop(self._next))
             self._next += 1
         return released
 
-    def _skip(self) -> list[bytes | None]:
+    def _skip(self) -> list[Payload | None]:
         first = min(self._held)
         missing = first - self._next
         # Before the first packet no gap has to be filled.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from fleet.adapters.speech.audio_input import VadFrame
+from fleet.core.reference import EchoReference
 from fleet.roles.edge.listening.push_to_talk import PushToTalk
-from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.utterance_collector import (
     BYTES_PER_MS,
     PausedUtterance,
@@ -35,15 +35,36 @@ class SpeechListener(Protocol):
         """Take note that audio has come for a while without `listen start`; may be called again."""
 
 
+class PauseJudge(Protocol):
+    """Judges the pauses in a session's utterances."""
+
+    def pause(self, so_far: Utterance, period: "ListeningPeriod") -> None:
+        """Take an utterance until a pause, which may be its end."""
+
+    def note_voice(self) -> None:
+        """Take note of speech after a pause."""
+
+    def is_over(self, period: "ListeningPeriod") -> bool:
+        """Return whether the silence has ended the utterance; it must be taken then."""
+
+    def end(self) -> None:
+        """Note that the utterance is over."""
+
+    def drop(self) -> None:
+        """Forget the utterance that is under way."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpeechConsumers:
     """The parts that act on one session's speech."""
 
     listener: SpeechListener
-    recognition: Recognition
-    """Begins to recognise at a pause."""
+    pauses: PauseJudge
+    """Ends utterances early."""
     press: PushToTalk
     """Answers a press without speech."""
+    reference: EchoReference | None = None
+    """Has what the device plays, if the server cancels its echo."""
 
 
 class ListeningPeriod:
@@ -56,19 +77,27 @@ class ListeningPeriod:
         uplink: Format of the packets.
         collector: Cuts the audio into utterances.
         consumers: Act on them.
+        echoes: Whether to remove the echo of what the device plays.
     """
 
     def __init__(
-        self, services: EdgeServices, uplink: AudioFormat, collector: UtteranceCollector, consumers: SpeechConsumers
+        self,
+        services: EdgeServices,
+        uplink: AudioFormat,
+        collector: UtteranceCollector,
+        consumers: SpeechConsumers,
+        *,
+        echoes: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._frame_ms = uplink.frame_ms
-        self._stream = services.audio_input.open(uplink, self)
+        self._stream = services.audio_input.open(uplink, self, echoes=echoes)
         self._counters = services.counters
         self._behind_ms = 0.0
         self._padded_ms = 0.0
-        self._closed = False
-        self._listener, self._recognition = consumers.listener, consumers.recognition
+        self.closed = False
+        """Whether nobody listens any more."""
+        self._listener, self._pauses = consumers.listener, consumers.pauses
         self.collector = collector
 
     @property
@@ -81,9 +110,14 @@ class ListeningPeriod:
         """Whether there is speech, or may be in packets that were not processed yet."""
         return (self.collector.recording and self.collector.voiced_ms > 0) or not self.caught_up
 
-    def feed(self, packet: bytes) -> None:
-        """Take one packet; it is dropped and counted if the stream's queue is full."""
-        if self._stream.feed(packet):
+    def feed(self, packet: bytes, played: bytes = b"") -> None:
+        """Take one packet; it is dropped and counted if the stream's queue is full.
+
+        Args:
+            packet: Opus.
+            played: The packet that the device had just played; empty if there was none.
+        """
+        if self._stream.feed(packet, played):
             self._behind_ms += self._frame_ms
         else:
             self._counters["queue_full"] += 1
@@ -99,14 +133,22 @@ class ListeningPeriod:
         self.close()
         return utterance
 
+    def commit(self) -> None:
+        """End the utterance that is under way."""
+        utterance = self.collector.commit()
+        self._stream.recording = False
+        self._listener.take_utterance(utterance, self._loop.time())
+
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self.closed:
+            self.closed = True
             self._stream.close()
+            if not self.collector.pressed:
+                self._pauses.drop()
 
     def on_frame(self, frame: VadFrame) -> None:
         """Collect a frame, and call the listener with the result."""
-        if self._closed:
+        if self.closed:
             return
         now = self._loop.time()
         self._behind_ms -= len(frame.pcm) / BYTES_PER_MS
@@ -114,11 +156,16 @@ class ListeningPeriod:
         self._stream.recording = self.collector.recording
         match collected:
             case Utterance() as utterance:
+                self._pauses.end()
                 self._listener.take_utterance(utterance, now)
             case PausedUtterance(so_far):
-                self._recognition.prepare(so_far)
+                self._pauses.pause(so_far, self)
             case True:
+                self._pauses.note_voice()
                 self._listener.take_voice(now)
+            case False if self.collector.recording and self._pauses.is_over(self):
+                self._stream.recording = False
+                self._listener.take_utterance(self.collector.commit(), now)
             case False:
                 return
             case other:

@@ -46,20 +46,31 @@ class Recognition:
         self._services = services
         self._handler = handler
         self._task: asyncio.Task[object] | None = None
-        self._early: _Early | None = None
+        self._early: EarlyRecognition | None = None
 
     @property
     def running(self) -> bool:
         """Whether an utterance that has ended is being recognised."""
         return self._task is not None and not self._task.done()
 
-    def prepare(self, utterance: Utterance) -> None:
-        """Begin to recognise at a pause; `start` uses the result if no speech followed the pause."""
+    @property
+    def preparing(self) -> bool:
+        """Whether what was said until a pause is being recognised."""
+        return self._early is not None and not self._early.outcome.done()
+
+    def prepare(self, utterance: Utterance) -> "EarlyRecognition | None":
+        """Begin to recognise at a pause; `start` uses the result if no speech followed the pause.
+
+        Returns:
+            What was begun; None while an utterance that has ended is being recognised.
+        """
         self._drop_early()
-        if not self.running:
-            early = self._early = _Early(utterance.voiced_ms)
-            with self._transport.fields():
-                early.task = self._services.tasks.start("early recognition", self._prepare(early, utterance))
+        if self.running:
+            return None
+        early = self._early = EarlyRecognition(utterance.voiced_ms)
+        with self._transport.fields():
+            early.task = self._services.tasks.start("early recognition", self._prepare(early, utterance))
+        return early
 
     def start(self, utterance: Utterance) -> None:
         """Recognise an utterance; cancel the recognition of an older one."""
@@ -78,7 +89,7 @@ class Recognition:
             self._early.drop()
             self._early = None
 
-    async def _prepare(self, early: "_Early", utterance: Utterance) -> None:
+    async def _prepare(self, early: "EarlyRecognition", utterance: Utterance) -> None:
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
                 early.settle(await self._services.asr.transcribe(utterance.pcm))
@@ -87,7 +98,7 @@ class Recognition:
         finally:
             early.settle(None)  # `_recognise` tries again and reports the error
 
-    async def _recognise(self, utterance: Utterance, early: "_Early | None") -> None:
+    async def _recognise(self, utterance: Utterance, early: "EarlyRecognition | None") -> None:
         clock = asyncio.get_running_loop().time
         asked_at = clock()
         with traced.utterance_span({"fleet.speech_seconds": utterance.voiced_ms / 1000}, asked_at - utterance.ended_at):
@@ -113,13 +124,14 @@ class Recognition:
             await self._handler.take_transcript(utterance, transcript)
 
 
-class _Early:
+class EarlyRecognition:
     """A recognition that was begun in a pause."""
 
     def __init__(self, voiced_ms: float) -> None:
         self.voiced_ms = voiced_ms
         """Speech that it covers; an utterance with more speech went on after the pause."""
         self.outcome: asyncio.Future[Transcript | None] = asyncio.get_running_loop().create_future()
+        """The transcript; None if recognition failed or was cancelled."""
         self.task: asyncio.Task[object] | None = None
 
     def settle(self, transcript: Transcript | None) -> None:
@@ -132,7 +144,7 @@ class _Early:
             self.task.cancel()
 
 
-async def _outcome(early: _Early | None, utterance: Utterance) -> Transcript | None:
+async def _outcome(early: EarlyRecognition | None, utterance: Utterance) -> Transcript | None:
     """Return the transcript from the pause, if no speech followed it."""
     if early is None:
         return None

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from fleet.adapters.speech.stream_state import LOST
 from fleet.core.endpointing import LONGEST_MS
+from fleet.core.reference import EchoReference
+from fleet.core.turn_end import LATEST_MS
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.burst import Burst
-from fleet.roles.edge.listening.jitter_buffer import JitterBuffer
+from fleet.roles.edge.listening.jitter_buffer import JitterBuffer, Payload, StampedPacket
 from fleet.roles.edge.listening.listening_period import ListeningPeriod, SpeechConsumers
 from fleet.roles.edge.listening.preroll_buffer import PrerollBuffer
 from fleet.roles.edge.listening.utterance_collector import UtteranceCollector
@@ -55,21 +58,29 @@ class Uplink:
         """Push-to-talk: whether only `stop` ends an utterance."""
         self.gate: Gate = "held"
 
-    def push(self, sequence: int, payload: bytes, now: float) -> None:
-        """Take one admitted packet; an empty payload is a silent frame without a number."""
+    def push(self, sequence: int, payload: bytes, now: float, timestamp: int = 0) -> None:
+        """Take one admitted packet.
+
+        Args:
+            sequence: Its number.
+            payload: Opus; empty for a silent frame without a number.
+            now: The time.
+            timestamp: Of what the device had just played, in milliseconds.
+        """
         if not payload:
             # The device is not proved to have sent it. So it never opens a listening period, and lengthens a press by
             # at most `PADDING_MS`.
             if self.period and self.period.may_pad():
-                self._pass_gate(None, now)
+                self._pass_gate(toc.empty_packet(self._format.frame_ms), now)
             else:
                 self._services.counters["unwanted"] += 1
             return
         self.burst.add(now)
+        stamped: Payload = StampedPacket(payload, timestamp) if self._consumers.reference else payload
         if self.jitter.next(sequence):
-            self._pass_gate(payload, now)
+            self._pass_gate(stamped, now)
             return
-        for released in self.jitter.push(sequence, payload, now):
+        for released in self.jitter.push(sequence, stamped, now):
             self._pass_gate(released, now)
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
@@ -121,6 +132,13 @@ class Uplink:
         self._end("shut")
         self._preroll.take()
 
+    def yield_floor(self, *, interruptible: bool) -> None:
+        """Note that an answer begins: stop listening, unless the user may interrupt it by speaking."""
+        if not interruptible:
+            self.shut()
+        elif self.period:
+            self.period.collector.mark_overlap()
+
     def stop(self, now: float) -> None:
         """End the recording of a press; packets that are still on their way belong to it."""
         if self.gate == "open":
@@ -155,10 +173,12 @@ class Uplink:
         """Begin a listening period with some packets from before it."""
         self._end("open")
         settings = self._services.settings
-        endpoint_ms = None if self.pressed else float(settings.endpoint_ms)
-        pause_ms = float(settings.pause_ms) if settings.pause_ms < settings.endpoint_ms else LONGEST_MS
-        collector = UtteranceCollector(endpoint_ms, pause_ms)
-        self.period = ListeningPeriod(self._services, self._format, collector, self._consumers)
+        judged = settings.pause_ms < settings.endpoint_ms
+        endpoint_ms = LATEST_MS if judged else float(settings.endpoint_ms)
+        pause_ms = float(settings.pause_ms) if judged else LONGEST_MS
+        echoes = self._consumers.reference is not None
+        collector = UtteranceCollector(None if self.pressed else endpoint_ms, pause_ms)
+        self.period = ListeningPeriod(self._services, self._format, collector, self._consumers, echoes=echoes)
         for packet in packets:
             self.period.feed(packet)
 
@@ -169,8 +189,8 @@ class Uplink:
             self.period = None
         self.gate = gate
 
-    def _pass_gate(self, released: bytes | None, now: float) -> None:
-        packet = toc.empty_packet(self._format.frame_ms) if released is None else released
+    def _pass_gate(self, released: Payload | None, now: float) -> None:
+        packet, played = _find_played(self._consumers.reference, LOST if released is None else released, now)
         if self._settles_at is not None:
             if now < self._settles_at:
                 self._services.counters["unwanted"] += 1
@@ -182,6 +202,13 @@ class Uplink:
                 self._consumers.listener.infer_listening(now)
         elif self.gate == "open":
             if self.period:
-                self.period.feed(packet)
+                self.period.feed(packet, played)
         else:
             self._services.counters["not_listening"] += 1
+
+
+def _find_played(reference: EchoReference | None, released: Payload, now: float) -> tuple[bytes, bytes]:
+    """Return a packet, and the one that the device had just played; empty if there was none."""
+    if isinstance(released, StampedPacket):
+        return released.packet, reference.take(released.timestamp, now) if reference else b""
+    return released, reference.take_next(now) if reference and released == LOST else b""

@@ -17,6 +17,8 @@ from fleet.core.endpointing import (
 from fleet.core.ports import ASR_RATE
 
 BYTES_PER_MS = ASR_RATE * 2 // 1000
+KEPT_SECONDS = 5.0
+"""How long an utterance that was put back waits for what follows."""
 LEAST_VOICED_MS = 60.0
 """A push-to-talk recording with less speech than this is silent."""
 
@@ -30,6 +32,11 @@ class Utterance:
     """Milliseconds of speech."""
     ended_at: float
     """When the edge received the last speech, on the loop's clock; it was spoken one packet and one way earlier."""
+
+    @property
+    def began_at(self) -> float:
+        """The earliest time at which its audio began."""
+        return self.ended_at - len(self.pcm) / BYTES_PER_MS / 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ class UtteranceCollector:
         self._pieces: list[bytes] = []
         self._length_ms = 0.0
         self._ended_at = 0.0
+        self._kept: Utterance | None = None
         self.recording = endpoint_ms is None
         """Whether an utterance is under way."""
         self.voiced_ms = 0.0
@@ -70,6 +78,23 @@ class UtteranceCollector:
     def pressed(self) -> bool:
         """Whether only the user ends an utterance."""
         return self._endpoint is None
+
+    @property
+    def silence_ms(self) -> float:
+        """Time since the last speech of the utterance that is under way; 0 with push-to-talk."""
+        return self._endpoint.silence_ms if self._endpoint else 0.0
+
+    def commit(self) -> Utterance:
+        """End the utterance that is under way, and return it."""
+        if self._endpoint:
+            self._endpoint.reset()
+        return self._take()
+
+    def rejoin(self, utterance: Utterance) -> None:
+        """Put an utterance back before the one that is under way, or else before one that follows soon."""
+        self._kept = utterance
+        if self.recording:
+            self._join(utterance.ended_at)
 
     def mark_overlap(self) -> None:
         """Begin to count speech during an answer."""
@@ -91,7 +116,7 @@ class UtteranceCollector:
         if isinstance(event, Ended):
             return self._take()
         if isinstance(event, Paused):
-            return PausedUtterance(self._so_far())
+            return PausedUtterance(self.so_far())
         return speech >= START
 
     def finish(self) -> Utterance | None:
@@ -105,7 +130,7 @@ class UtteranceCollector:
             return False
         self._append(pcm, speech, ms, now)
         if self._pauses.step(speech, ms) and self.voiced_ms >= LEAST_VOICED_MS:
-            return PausedUtterance(self._so_far())
+            return PausedUtterance(self.so_far())
         return speech >= START
 
     def _keep_before(self, pcm: bytes, ms: float) -> None:
@@ -125,6 +150,14 @@ class UtteranceCollector:
         self._before_ms = 0.0
         self._length_ms, self._ended_at, self.recording = length, now, True
         self.voiced_ms = self.overlap_ms = started.voiced_ms
+        self._join(now)
+
+    def _join(self, now: float) -> None:
+        """Put what was kept before the utterance, if it is recent; of a very long one its end."""
+        kept, self._kept = self._kept, None
+        if kept and now - kept.ended_at <= KEPT_SECONDS:
+            self._pieces.insert(0, kept.pcm[-int(LONGEST_MS * BYTES_PER_MS) :])
+            self.voiced_ms += kept.voiced_ms
 
     def _append(self, pcm: bytes, speech: float, ms: float, now: float) -> None:
         self._pieces.append(pcm)
@@ -135,11 +168,12 @@ class UtteranceCollector:
             self._ended_at = now
 
     def _take(self) -> Utterance:
-        utterance = self._so_far()
+        utterance = self.so_far()
         self._pieces, self._length_ms = [], 0.0
         self.voiced_ms = self.overlap_ms = 0.0
         self.recording = self._endpoint is None
         return utterance
 
-    def _so_far(self) -> Utterance:
+    def so_far(self) -> Utterance:
+        """Return the utterance that is under way, as far as it was heard."""
         return Utterance(b"".join(self._pieces), self.voiced_ms, self._ended_at)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from typing import Protocol
 
 from fleet.adapters.speech.opus import silence
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 
 HOLD_SECONDS = 10.0
 """Longest wait for the device's address: a device that receives `tts start` before it sent audio never sends any."""
+
+_MOST_SAID = 4
 
 
 class AnswerOwner(Protocol):
@@ -46,6 +49,8 @@ class Downlink:
         self._task: asyncio.Task[object] | None = None
         self.speech: SpokenAnswer | None = None
         """The answer that is being spoken or prepared."""
+        self.said: deque[str] = deque(maxlen=_MOST_SAID)
+        """The sentences that began last."""
         self._gauge = PlaybackGauge(transport.downlink.frame_ms)
         self._stop_unsent = False
         """Whether `tts stop` could not be sent yet."""
@@ -89,6 +94,12 @@ class Downlink:
         if speech and speech.playout.started:
             left = self._transport.sent - timestamp // self._transport.downlink.frame_ms
             speech.playout.add_loss(self._gauge.take(left, speech.playout.device.played_at, now))
+
+    def go_on(self, now: float) -> None:
+        """Send what was kept while the answer was held."""
+        if self.speech:
+            self.speech.playout.go_on()
+            self._services.socket.wheel.set(self._timer, now)
 
     def cancel(self) -> SpokenAnswer | None:
         """Cancel the answer without `tts stop`; return it."""
@@ -158,7 +169,8 @@ class Downlink:
             self._begin_sentences(begins, speech)
         if packet is not None:
             self._transport.send_packet(packet)
-            if not speech.first_sent:
+            # Packets before the first sentence are a filler's.
+            if not speech.first_sent and speech.playout.begun:
                 _note_first_packet(self._transport, speech, now)
             if speech.playout.waiting == MOST_PACKETS - 1:
                 speech.changed.set()
@@ -171,7 +183,9 @@ class Downlink:
 
     def _begin_sentences(self, begins: tuple[int, ...], speech: SpokenAnswer) -> None:
         for index in begins:
-            self._transport.send_command(SentenceStartCommand(self._transport.session, speech.texts.pop(index)))
+            text = speech.texts.pop(index)
+            self.said.append(text)
+            self._transport.send_command(SentenceStartCommand(self._transport.session, text))
         speech.changed.set()
 
     def _finish(self, speech: SpokenAnswer, now: float) -> None:

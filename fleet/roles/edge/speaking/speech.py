@@ -14,6 +14,7 @@ from fleet.ground.errors import FleetError
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tracing import spans
 from fleet.ground.tracing import turns as traced
+from fleet.roles.edge.speaking.prepared_sentence import PreparedSentence
 from fleet.wire.edge_messages import SpeakSentenceCommand
 from fleet.wire.messages import AudioFormat
 from fleet.wire.packet import HEADER, LARGEST
@@ -24,6 +25,8 @@ MOST_SENTENCES = 64
 """Sentences that wait for the voice; more are dropped."""
 MOST_PACKETS = 1000
 """Packets that wait to be sent (a minute); then synthesis waits."""
+FILLER_SECONDS = 1.0
+"""Longest wait for the audio of a filler. It is cached once it was spoken."""
 PACKET_SECONDS = 20.0
 """Longest wait for the voice's next packets; speech engines have shorter limits of their own."""
 
@@ -43,6 +46,8 @@ class SpokenAnswer:
     """Whether `tts start` waits for the first audio."""
     repeated: bool = False
     """Whether it repeats an answer that the device missed."""
+    prepared: PreparedSentence | None = None
+    """A sentence that was synthesised before the answer began."""
     emotion: str = ""
     """The emotion that is still to be sent to the device."""
     begun_at: float = 0.0
@@ -66,6 +71,11 @@ class SpokenAnswer:
     def finished(self) -> bool:
         """Whether no more sentences will come."""
         return self._ended
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there was a sentence, or nothing will be said."""
+        return self._newest >= 0 or self._ended
 
     def prepare(self, playout: Playout, counters: Counter[str], now: float) -> None:
         """Set the parts that the answer needs.
@@ -93,6 +103,12 @@ class SpokenAnswer:
         self.sentences.append(sentence)
         self.changed.set()
 
+    def fill(self, filler: SpeakSentenceCommand) -> None:
+        """Queue a filler, whose index is below 0; an answer with text takes none."""
+        if not self.has_text:
+            self._waiting.append(filler)
+            self.changed.set()
+
     def end(self) -> None:
         """Mark the text as complete."""
         self._ended = True
@@ -103,11 +119,23 @@ class SpokenAnswer:
         while True:
             self.changed.clear()
             if self._waiting and self._spoken <= self.playout.begun + 1:
-                self._spoken += 1
-                return self._waiting.popleft()
+                sentence = self._waiting.popleft()
+                self._spoken += sentence.index >= 0
+                return sentence
             if self._ended and not self._waiting:
                 return None
             await self.changed.wait()
+
+    def pieces(
+        self, sentence: SpeakSentenceCommand, voice: Voice, downlink: AudioFormat
+    ) -> AsyncGenerator[Sequence[bytes], None]:
+        """Return the packets of a sentence: those that were prepared, or else new ones."""
+        prepared, self.prepared = self.prepared, None
+        if prepared and prepared.fits(sentence):
+            return prepared.packets()
+        if prepared:
+            prepared.close()
+        return voice.packets(sentence.text, sentence.language, downlink)
 
     async def wait_for_room(self) -> None:
         """Wait until the playout takes more packets."""
@@ -134,10 +162,13 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
     """
     try:
         while (sentence := await speech.next()) is not None:
+            if sentence.index < 0:
+                await _fill(sentence, speech, voice.packets(sentence.text, sentence.language, downlink), sender)
+                continue
             with spans.span("speak", _ABOUT, traced.find(speech.turn).traceparent) as span:
                 span.set({"fleet.sentence": sentence.index})
                 spans.set_private(span, {"fleet.text": sentence.text})
-                async with aclosing(voice.packets(sentence.text, sentence.language, downlink)) as pieces:
+                async with aclosing(speech.pieces(sentence, voice, downlink)) as pieces:
                     await _speak(sentence, speech, pieces, sender)
     except (FleetError, TimeoutError) as error:
         reason = str(error) or "no audio within the limit"
@@ -147,6 +178,27 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
         speech.end()
         speech.playout.end()
         sender.take_packets()
+
+
+async def _fill(
+    filler: SpeakSentenceCommand,
+    speech: SpokenAnswer,
+    pieces: AsyncGenerator[Sequence[bytes], None],
+    sender: PacketSender,
+) -> None:
+    """Add a filler to the playout, unless it is late: the answer does not wait for it. It begins no sentence."""
+    made: list[bytes] = []
+    try:
+        async with asyncio.timeout(FILLER_SECONDS), aclosing(pieces):
+            async for packets in pieces:
+                made += packets
+    except (FleetError, TimeoutError) as error:
+        log.info("filler failed", extra={"kind": type(error).__name__})
+        return
+    if not speech.has_text:
+        for packet in made:
+            speech.playout.add(packet)
+            sender.take_packets()
 
 
 async def _speak(

@@ -13,11 +13,12 @@ from fleet.ground.tracing import turns as traced
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.answer_replay import AnswerReplay
 from fleet.roles.edge.speaking.downlink import Downlink
+from fleet.roles.edge.speaking.fillers import Fillers
+from fleet.roles.edge.speaking.prepared_sentence import PreparedSentence
 from fleet.roles.edge.speaking.speech import SpokenAnswer
+from fleet.roles.edge.speaking.turn_reports import TurnReports
 from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.wire.edge_messages import (
-    AnswerDoneEvent,
-    AnswerInterruptedEvent,
     EndAnswerCommand,
     SpeakSentenceCommand,
     StartAnswerCommand,
@@ -51,6 +52,9 @@ class AwaitedTurn:
 class TurnListener(Protocol):
     """Is notified when turns end."""
 
+    def start_answer(self, command: StartAnswerCommand, now: float) -> None:
+        """Begin an answer."""
+
     def resume(self, now: float) -> None:
         """Listen again: the server has nothing more to say."""
 
@@ -74,6 +78,8 @@ class SessionTurns:
         self._turn: AwaitedTurn | None = None
         self.downlink = Downlink(transport, services, self)
         self.replay = AnswerReplay(self.downlink)
+        self._reports = TurnReports(transport, services)
+        self._fillers = Fillers(transport, services, self.downlink, listener)
         self._dropped: deque[str] = deque(maxlen=_REMEMBERED)
         self._limit = services.settings.turn_seconds + TURN_MARGIN
 
@@ -82,21 +88,37 @@ class SessionTurns:
         """Whether an answer is awaited, prepared or spoken."""
         return self._turn is not None or self.downlink.speech is not None
 
-    async def ask(self, turn: AwaitedTurn, text: str, language: str, outcome: Literal["understood", "typed"]) -> None:
+    async def ask(
+        self,
+        turn: AwaitedTurn,
+        text: str,
+        language: str,
+        outcome: Literal["understood", "typed"],
+        prepared: PreparedSentence | None = None,
+    ) -> None:
         """Send the device the text to show, and ask the shard to answer it. An earlier awaited turn ends.
+
+        What was spoken is answered with speech, so the device is told at once: `tts start` and the time that it needs
+        pass while the shard works. A typed text waits for the first word of its answer.
 
         Args:
             turn: The turn's id and times.
             text: What was said or typed.
             language: ISO 639-1 code of the speech, empty if unknown.
             outcome: The outcome of the utterance; it is counted once the shard has the utterance.
+            prepared: The first sentence of its answer, if it was prepared.
         """
         if self._turn:
             self._drop(self._turn.id)
         self._turn = turn
         self.replay.forget()
+        self._fillers.wait(turn.id, turn.language, turn.progress_at)
         opened = self._transport.opened
         self._transport.send_command(TranscriptCommand(opened.session, text))
+        if outcome == "understood":
+            with self._transport.fields(turn.id):
+                announced = StartAnswerCommand(device=opened.device, session=opened.session, turn=turn.id)
+                self.begin(announced, turn.progress_at, prepared)
         utterance = UtteranceEvent(
             device=opened.device,
             session=opened.session,
@@ -110,33 +132,42 @@ class SessionTurns:
         except FleetError as error:
             log.warning("utterance not delivered", extra={"reason": str(error), "kind": type(error).__name__})
             timed.utterances.add("undelivered")
-            # It may have been delivered despite the error. Cancel the turn, so that the apology is not followed by an
-            # answer.
-            self.cancel_and_report()
+            # It may have been delivered despite the error, and no answer may follow the apology.
+            self._give_way()
             self._listener.fail("failed")
         else:
             timed.utterances.add(outcome)
 
-    def begin(self, command: StartAnswerCommand, now: float) -> bool:
+    def begin(self, command: StartAnswerCommand, now: float, prepared: PreparedSentence | None = None) -> bool:
         """Prepare to speak; return False if the turn has ended already, or its answer has begun before."""
         earlier = self.downlink.speech
-        if command.turn in self._dropped or (earlier and earlier.turn == command.turn):
+        if command.turn in self._dropped:
+            return False
+        if earlier and earlier.turn == command.turn:
+            if self._turn and self._turn.id == command.turn:
+                self._turn.progress_at = now
+            traced.join(command.turn, command.traceparent)
             return False
         if earlier:
             self._drop(earlier.turn)
             if earlier.playout.drained and not earlier.local:
-                self._report_done(earlier.turn)
+                self._reports.done(earlier.turn)
         if not self._turn or self._turn.id != command.turn:
             self._turn = AwaitedTurn(command.turn, now, language=self._turn.language if self._turn else "")
         traced.join(command.turn, command.traceparent)
         self._turn.progress_at, speech_ended_at = now, self._turn.speech_ended_at
-        self.downlink.begin(SpokenAnswer(command.turn, speech_ended_at), now)
+        self.downlink.begin(SpokenAnswer(command.turn, speech_ended_at, prepared=prepared), now)
         return True
 
     def note_progress(self, command: TurnProgressCommand, now: float) -> None:
         """Note that the shard works on a turn, though it has no text yet."""
         if self._turn and self._turn.id == command.turn:
             self._turn.progress_at = now
+            # A slow tool blocks the device: until its answer the device does not enter its speaking state, and discards
+            # audio (contract 5.3.4).
+            self._fillers.stop()
+            if (speech := self.downlink.speech) and speech.turn == command.turn and not speech.has_text:
+                speech.playout.rest()
 
     def answer_of(self, sentence: SpeakSentenceCommand, now: float) -> SpokenAnswer | None:
         """Return the answer to which a sentence belongs; None if its turn has ended."""
@@ -160,9 +191,9 @@ class SessionTurns:
 
     def apologise(self, name: Phrase, language: str, now: float) -> None:
         """Speak an apology, unless the server is speaking already."""
-        self._turn = None
-        if self.downlink.speech:
+        if (speech := self.downlink.speech) and speech.turn not in self._dropped:
             return
+        self._turn = None
         turn = uuid4().hex
         speech = SpokenAnswer(turn, local=True, lazy=True)
         self.downlink.begin(speech, now)
@@ -188,20 +219,38 @@ class SessionTurns:
             self.downlink.stop()
         log.info(how, extra={"turn": speech.turn} if speech else {})
 
-    def cancel_and_report(self) -> SpokenAnswer | None:
-        """Cancel the turn, and report to the shard how much of its answer was spoken; return the answer."""
+    def cancel_and_report(self, *, withdrawn: bool = False) -> SpokenAnswer | None:
+        """Cancel the turn, and report to the shard how much of its answer was spoken; return the answer.
+
+        Args:
+            withdrawn: Report that a later turn has the words of this one, because its user went on.
+        """
         awaited = self._turn.id if self._turn else ""
         speech = self.cancel()
         turn, spoken = (speech.turn, speech.playout.begun) if speech else (awaited, 0)
         if turn and not (speech and speech.local):
-            opened = self._transport.opened
-            cut = AnswerInterruptedEvent(device=opened.device, session=opened.session, turn=turn, spoken=spoken)
-            self._services.outbox.put(opened.shard, cut)
+            if withdrawn:
+                log.info("utterance withdrawn", extra={"turn": turn})
+                self._reports.withdrawn(turn)
+            else:
+                self._reports.cut(turn, spoken)
         return speech
+
+    def _give_way(self) -> None:
+        """End the turn before an apology; one that was announced and has said nothing becomes the apology."""
+        speech, speaking = self.downlink.speech, self.downlink.speaking
+        if speech and speaking and not speech.local and not speech.playout.begun:
+            self._drop(speech.turn)
+            self._reports.cut(speech.turn, 0)
+            return
+        self.cancel_and_report()
+        if speaking:
+            self.downlink.stop()
 
     def cancel(self) -> SpokenAnswer | None:
         """Cancel the turn and its answer, and return the answer; send the device nothing."""
         speech = self.downlink.cancel()
+        self._fillers.stop()
         for dropped in (speech and speech.turn, self._turn and self._turn.id):
             if dropped:
                 self._drop(dropped)
@@ -216,15 +265,12 @@ class SessionTurns:
         if self.downlink.timed_out(now):
             _give_up(self._transport, turn, "no_audio_path")
             if (speech := self.cancel()) and not speech.local:
-                self._report_done(speech.turn)
+                self._reports.done(speech.turn)
             self._listener.resume(now)
         elif turn and not has_more and now - turn.progress_at > self._limit:
             _give_up(self._transport, turn, "no_worker")
-            speaking = self.downlink.speaking
             # A worker that takes the turn up later must know that the edge has given it up.
-            self.cancel_and_report()
-            if speaking:
-                self.downlink.stop()
+            self._give_way()
             self.apologise("failed", turn.language, now)
 
     def _drop(self, turn: str) -> None:
@@ -237,17 +283,11 @@ class SessionTurns:
         self._drop(speech.turn)
         if not speech.local:
             self._services.traces.note(self._transport.opened.device, "spoke")
-            self._report_done(speech.turn)
+            self._reports.done(speech.turn)
         if self._turn and (speech.local or self._turn.id == speech.turn):
             self._turn = None
         if not self.replay.finish(speech, now):
             self._listener.resume(now)
-
-    def _report_done(self, turn: str) -> None:
-        opened = self._transport.opened
-        self._services.outbox.put(
-            opened.shard, AnswerDoneEvent(device=opened.device, session=opened.session, turn=turn)
-        )
 
 
 def _give_up(transport: DownlinkTransport, turn: AwaitedTurn | None, why: str) -> None:

@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager
 
 from fleet.core.firmware_traits import clears_on_stop
 from fleet.core.playout import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
+from fleet.core.reference import EchoReference
 from fleet.ground.log import fields
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
@@ -44,8 +45,15 @@ class DownlinkTransport:
         self._sequence = 0
         self.interruptible = False
         """Whether the user may interrupt an answer by speaking."""
+        self.reference: EchoReference | None = None
+        """Keeps what is sent, if the server cancels the device's echo."""
         self.loss = 0.0
         """Share of lost uplink packets, the best estimate for the downlink."""
+
+    @property
+    def echoes(self) -> bool:
+        """Whether the microphone's audio holds the answer's echo."""
+        return self.opened.aec and self.reference is None
 
     @property
     def session(self) -> str:
@@ -86,6 +94,8 @@ class DownlinkTransport:
         self._sequence = sequence = self._sequence + 1
         # The timestamp is part of the nonce: it rises with every packet, so that no two packets share keystream.
         self._socket.send(self._channel.seal(packet, sequence * self._frame_ms, sequence), address)
+        if self.reference:
+            self.reference.note_sent(sequence * self._frame_ms, packet)
 
     def fields(self, turn: str = "") -> AbstractContextManager[None]:
         """Add the session, and the turn if there is one, to all log lines of the block."""

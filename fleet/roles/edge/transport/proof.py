@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final
 
 from fleet.roles.edge.transport.chain import LONGEST_CHAIN, Candidate, Chain, GoodPacket, Packets, Proof, cut
-from fleet.roles.edge.transport.eviction import least_useful
+from fleet.roles.edge.transport.eviction import least_useful, of_other_toc
 from fleet.roles.edge.transport.rivals import SentNumbers, may_be_copy
 from fleet.roles.edge.transport.sequential_test import SAME_TOC, any_toc, begin, follow
 from fleet.roles.edge.transport.socket import Address
@@ -40,6 +40,9 @@ CHANGES: Final = 2
 """Changes of the TOC in a chain that show that the device does not keep it."""
 LONGEST_PAUSE: Final = 1.0
 """Seconds between two packets of a chain."""
+EVIDENCE_SECONDS: Final = 3.5
+"""Time for which a packet shows, at 16 kHz, that later ones are copies: under 2,000 forged packets a second in the
+device's name it takes 3.4 s until its chain is remembered."""
 GUESS_SECONDS: Final = 0.3
 """After this time a packet that no other one follows gives up its place."""
 LARGEST_STEP: Final = 3
@@ -69,7 +72,7 @@ class Candidates:
         """Where the device is; None while that is unknown."""
         self.toc: int | None = None
         """What the device's packets begin with; None while that is unknown, or changes."""
-        self._usual_toc = empty_packet(frame_ms)[0]
+        self.usual_toc = empty_packet(frame_ms)[0]
         """What firmware and py-xiaozhi write at 16 kHz. Who turns it into another one does not look like the device."""
         self._drops = drops
         self._any_tests = any_toc(frame_ms)
@@ -93,7 +96,7 @@ class Candidates:
             admitted: Packets of the session that needed no proof until now.
         """
         address, sequence, payload = packet
-        if self.toc is not None and payload[0] not in (self.toc, self._usual_toc) and address != self.home:
+        if self.toc is not None and payload[0] not in (self.toc, self.usual_toc) and address != self.home:
             # A device that keeps its TOC keeps it at a new address: so guesses take up little room. If somebody else
             # has set the TOC, the device is still heard.
             self.spoil(address)
@@ -101,9 +104,12 @@ class Candidates:
             return None
         own = self._held.get(address, {}).get(sequence, [])
         if len(own) >= MOST_ALIKE:
-            self.spoil(address)
-            self._drops["unproved"] += 1
-            return None
+            other = of_other_toc(own, payload[0]) if self.pinned and payload[0] == self.usual_toc else None
+            if other is None:
+                self.spoil(address)
+                self._drops["unproved"] += 1
+                return None
+            self._drop(other, self._at_home if other in self._at_home else self._elsewhere)
         one = self._candidate(packet, now, admitted)
         if self._is_copy(one, own):
             self._drops["replay"] += 1
@@ -166,7 +172,7 @@ class Candidates:
 
         The score of theirs does not matter: guesses in the device's name keep its chain weak, and not that of its copy.
         """
-        usual = self._usual_toc if self.pinned else None
+        usual = self.usual_toc if self.pinned else None
         for other in self._numbers.get(one.sequence, ()):
             if other.address == one.address:
                 continue
@@ -189,7 +195,7 @@ class Candidates:
         for alike in list(self._held.get(proof.last.address, {}).values()):
             for other in list(alike):
                 gone.add(other.sequence)
-                fits = proof.toc in (None, other.toc)
+                fits = proof.toc in (None, other.toc) and proof.chain.began - other.at <= LONGEST_PAUSE
                 if fits and first - EARLIER <= other.sequence < proof.last.sequence:
                     packets.setdefault(other.sequence, other.payload)
                 self._forget(other)
@@ -209,7 +215,8 @@ class Candidates:
 
         Who sees a packet can turn its first byte into another one of the same length.
         """
-        least = max(1, one.same.length - 1) if self.pinned and one.toc != self.toc else one.sequence
+        changed = self.pinned and one.toc not in (self.toc, self.usual_toc)
+        least = max(1, one.same.length - 1) if changed else one.sequence
         return any(
             rival.payload == one.payload or (rival.toc != one.toc and rival.same.length > least) for rival in own
         )
@@ -246,8 +253,10 @@ class Candidates:
         queue = self._at_home if one.address == self.home else self._elsewhere
         self._expire(queue, now)
         if len(queue) >= MOST_HELD:
-            alike = max(self._numbers.values(), key=len) if queue is self._elsewhere else []
-            self._drop(least_useful(queue, alike, self._usual_toc if self.pinned else None), queue)
+            own = self._held.get(one.address, {}) if self.pinned else {}
+            numbers = self._numbers if queue is self._elsewhere else own
+            alike = max(numbers.values(), key=len, default=[])
+            self._drop(least_useful(queue, alike, self.usual_toc if self.pinned else None), queue)
         queue.append(one)
         self._tries[one.address] = one.tries
         self._held.setdefault(one.address, {}).setdefault(one.sequence, []).append(one)
@@ -257,9 +266,10 @@ class Candidates:
 
     def _expire(self, queue: deque[Candidate], now: float) -> None:
         """Forget what is too old for a chain, and guesses that nothing has followed."""
+        longest = EVIDENCE_SECONDS if self.pinned else LONGEST_PAUSE
         while queue:
             oldest = queue[0]
-            if oldest.held and now - oldest.at <= (GUESS_SECONDS if oldest.alone else LONGEST_PAUSE):
+            if oldest.held and now - oldest.at <= (GUESS_SECONDS if oldest.alone else longest):
                 return
             self._drop(oldest, queue)
 

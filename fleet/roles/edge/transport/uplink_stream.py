@@ -135,8 +135,9 @@ class UplinkStream:
         """Return whether a proved chain is the device and no copy of what the device sends at the same time."""
         address = proof.last.address
         at_home = address == self.address
-        # Another TOC at the device's address may be that of copies under its former name.
-        if (at_home and proof.toc == self._toc) or self._former.is_at(address, now):
+        # Another TOC at the device's address may be that of copies under its former name. The usual one is the
+        # device's, even if copies of its packets come first: somebody else may have set the TOC.
+        if (at_home and proof.toc in (self._toc, self._candidates.usual_toc)) or self._former.is_at(address, now):
             return True
         if self.address and not at_home and now - proof.chain.began < MOVE_SECONDS:
             return False

@@ -116,26 +116,22 @@ class RegistrarCallbacks(Callbacks):
             self._on_failure(failure_report(name, answer.error))
 
 
-class LlmWithNotes:
-    """A model with notes in its system prompt; its thoughts are sent to the client.
+class LlmWithThoughts:
+    """A model whose thoughts are sent to the client.
 
     Args:
         llm: The model.
         registrar: The client.
-        notes: Text about earlier failures, for the system prompt.
     """
 
-    def __init__(self, llm: Llm, registrar: RegistrarPeer, notes: str) -> None:
+    def __init__(self, llm: Llm, registrar: RegistrarPeer) -> None:
         self._llm = llm
         self._registrar = registrar
-        self._notes = notes
 
     async def stream(
         self, asked: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
     ) -> AsyncGenerator[LlmEvent, None]:
         """Yield the model's next message; see `fleet.core.ports.Llm`."""
-        if self._notes and asked and asked[0].role == "system":
-            asked = (replace(asked[0], text=f"{asked[0].text}\n{self._notes}"), *asked[1:])
         async with aclosing(self._llm.stream(asked, tools, options)) as events:
             async for event in events:
                 if isinstance(event, ThoughtDelta):

@@ -21,7 +21,7 @@ from fleet.ground.errors import FleetError
 from fleet.ground.tasks import running
 from fleet.roles.gateway.client import Client
 from fleet.roles.gateway.client_session import ClientSession
-from fleet.roles.gateway.registrar.peer import LlmWithNotes, RegistrarCallbacks, RegistrarPeer
+from fleet.roles.gateway.registrar.peer import LlmWithThoughts, RegistrarCallbacks, RegistrarPeer
 from fleet.roles.gateway.resources import GatewayResources
 from fleet.roles.gateway.turns.client_tools import ALL_FULL, budgeted
 from fleet.roles.gateway.turns.text_budget import TEXTS_OF_CONNECTION, TextBudget
@@ -203,9 +203,9 @@ class Registrar:
         return Choices(terms.temperature, terms.max_tokens, context=True, stream=True)
 
     async def _answer(self, question: Question) -> None:
-        notes_text = reports.describe([DeviceReport(0, note) for note in self._notes])
+        question.reports = reports.describe([DeviceReport(0, note) for note in self._notes])
         self._notes.clear()
-        resources = replace(self._resources, llm=LlmWithNotes(self._resources.llm, self._rpc, notes_text))
+        resources = replace(self._resources, llm=LlmWithThoughts(self._resources.llm, self._rpc))
         await GatewayTurn(resources, self._rpc, self.calls, self._tools, question).run()
 
     def _keep_note(self, text: str) -> None:

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySession
 from fleet.core import agent
 from fleet.core.history import since_user
-from fleet.core.ports import LlmOptions, Message
+from fleet.core.ports import LlmOptions, Message, TokenUsage
 from fleet.core.prompt import CLIENT_PROMPT, local_now, write_prompt
 from fleet.core.server_tools import Caller
+from fleet.core.situation import describe_situation, situate
 from fleet.ground.errors import ProviderError, ProviderTimeout
 from fleet.ground.local_time import own_offset
 from fleet.ground.metrics import turns as timed
@@ -55,6 +56,8 @@ class Question:
     """The session as it was when the question came, unless an earlier question may change it."""
     answered: bool = False
     """Whether its answer is being sent."""
+    reports: str = ""
+    """What a registrar reported since its last question, for the model (`fleet.core.reports`)."""
 
 
 class GatewayTurn:
@@ -83,6 +86,8 @@ class GatewayTurn:
         self._question = question
         self._notes = SessionNotes(resources.sessions, question.session, question.found)
         self._spoken = SpokenText()
+        self.usage = TokenUsage()
+        """The turn's tokens so far."""
         self._answer: LlmResponse | Failure = Failure(
             code="INTERNAL_ERROR", message="Internal error", details="The server failed; its log says why"
         )
@@ -96,6 +101,9 @@ class GatewayTurn:
         await self._peer.send(Status(status="processing", data={"message": PROCESSING}))
         with spans.span("turn", {"fleet.session": self._question.session}):
             await isolate("gateway turn", self._try())
+            tokens = self.usage.named()
+            spans.current().set({f"gen_ai.usage.{name}": count for name, count in tokens.items()})
+        log.info("tokens used", extra=tokens)
         self._question.answered = True
         # Sent before the answer: a message after it could be taken for the answer to the client's next request.
         await self._peer.send(Status(status="idle", data={"session_id": self._question.session}))
@@ -119,7 +127,8 @@ class GatewayTurn:
         tools = self._open_tools(session)
         choices = question.choices
         context = since_user(session.history) if choices.context else ()
-        asked = (Message("system", self._prompt(session)), *context, Message("user", question.text))
+        situation = describe_situation(local_now(self._offset()), reports=question.reports)
+        asked = (Message("system", self._prompt(session)), *situate(context, question.text, situation))
         added = await agent.run_turn(
             asked,
             self._resources.llm,
@@ -144,7 +153,7 @@ class GatewayTurn:
 
     def _prompt(self, session: GatewaySession) -> str:
         settings, persona = self._resources.settings, self._resources.tools.introduce(session.persona)
-        return write_prompt(settings.prompt or CLIENT_PROMPT, local_now(self._offset()), persona=persona)
+        return write_prompt(settings.prompt or CLIENT_PROMPT, persona=persona)
 
     def _offset(self) -> int:
         """Return how many minutes east of UTC the clients are taken to be."""
@@ -176,6 +185,10 @@ class _Output:
 
     async def think(self, text: str) -> None:
         """Drop the thoughts; the API has no message for them."""
+
+    def spend(self, usage: TokenUsage) -> None:
+        """Add the tokens of one request."""
+        self._turn.usage += usage
 
     async def record(self, messages: Sequence[Message]) -> None:
         """Check the calls of the last step, and prepare those of the next one.

@@ -19,6 +19,8 @@ from fleet.wire.edge_messages import (
     EdgeEvent,
     SessionSilentEvent,
     UtteranceEvent,
+    UtteranceTentativeEvent,
+    UtteranceWithdrawnEvent,
 )
 
 log = logging.getLogger(__name__)
@@ -107,7 +109,9 @@ class InboxReader:
         match event:
             case UtteranceEvent() as utterance:
                 return await self.turns.begin(shard, entry, utterance)
-            case AnswerInterruptedEvent() as interrupted:
+            case UtteranceTentativeEvent() as tentative:
+                self.turns.head_starts.begin(shard, tentative)
+            case (AnswerInterruptedEvent() | UtteranceWithdrawnEvent()) as interrupted:
                 await self.turns.interrupt(shard, interrupted)
             case AnswerDoneEvent(turn=turn):
                 log.debug("speech done", extra={"turn": turn})

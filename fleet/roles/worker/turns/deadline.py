@@ -23,13 +23,15 @@ class TurnDeadline:
     Args:
         seconds: Longest time of a turn without its slow calls.
         speech: Of the turn; sends progress to its edge.
+        announced: Whether the edge has sent `tts start` with the utterance.
     """
 
-    def __init__(self, seconds: float, speech: AnswerSpeech) -> None:
+    def __init__(self, seconds: float, speech: AnswerSpeech, *, announced: bool = False) -> None:
         self._seconds = seconds
         self._speech = speech
         self._limit = asyncio.timeout(None)
         self._clock = asyncio.get_running_loop().time
+        self._announced_at = self._clock() if announced else None
 
     @asynccontextmanager
     async def limit(self) -> AsyncIterator[None]:
@@ -52,8 +54,9 @@ class TurnDeadline:
         self._limit.reschedule(self._clock() + SETTLE_SECONDS + seconds + left)
         try:
             async with running("turn goes on", self._repeat_progress):
-                if self._speech.begun_at is not None:
-                    await asyncio.sleep(self._speech.begun_at + SETTLE_SECONDS - self._clock())
+                begun_at = self._speech.begun_at if self._announced_at is None else self._announced_at
+                if begun_at is not None:
+                    await asyncio.sleep(begun_at + SETTLE_SECONDS - self._clock())
                 yield
         finally:
             if not self._limit.expired():

@@ -9,7 +9,7 @@ from fleet.adapters.redis.sessions.conversations import Conversations, StoredJou
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.agent import Progress
 from fleet.core.history import certain, cut, settle
-from fleet.core.ports import Message
+from fleet.core.ports import Message, TokenUsage
 from fleet.ground.errors import Fenced
 from fleet.roles.worker.turns.speech import AnswerSpeech
 
@@ -45,6 +45,8 @@ class JournalWriter:
         self._partial = journal.partial
         self._apology = journal.apology
         self._changed = False
+        self.usage = journal.usage
+        """The turn's tokens so far."""
 
     @property
     def apologised(self) -> bool:
@@ -87,6 +89,10 @@ class JournalWriter:
             Fenced: The lease may have ended.
         """
         self._speech.messages.think(text)
+
+    def spend(self, usage: TokenUsage) -> None:
+        """Add the tokens of one request; the next step writes them down."""
+        self.usage += usage
 
     async def record(self, messages: Sequence[Message]) -> None:
         """Write the turn's messages so far.
@@ -132,13 +138,15 @@ class JournalWriter:
         await self._write_history("cut", await _cut(self._messages(), self._speech.handed))
 
     async def _write(self) -> None:
-        journal = StoredJournal(self._turn, "running", self._whole, self._speech.handed, self._partial)
+        handed, usage = self._speech.handed, self.usage
+        journal = StoredJournal(self._turn, "running", self._whole, handed, self._partial, usage=usage)
         await self._conversations.record(self._owner, self._mac, journal, whole=self._changed)
         self._changed = False
         log.debug("turn journalled", extra={"messages": len(self._whole), "sentences": self._speech.handed})
 
     async def _write_history(self, state: TurnState, lines: Sequence[Message]) -> bool:
-        journal = StoredJournal(self._turn, state, self._messages(), self._speech.handed, apology=self._apology)
+        handed, apology, usage = self._speech.handed, self._apology, self.usage
+        journal = StoredJournal(self._turn, state, self._messages(), handed, apology=apology, usage=usage)
         kept = await self._conversations.remember(self._owner, self._mac, journal, lines)
         log.debug("turn remembered", extra={"state": state})
         return kept
@@ -162,13 +170,17 @@ async def _cut(messages: Sequence[Message], spoken: int) -> tuple[Message, ...]:
     return await asyncio.to_thread(cut, messages, spoken)
 
 
-async def amend(conversations: Conversations, owner: Owner, mac: str, turn: str, spoken: int) -> None:
-    """Correct the history of a device's newest turn to the sentences that were spoken."""
+async def amend(conversations: Conversations, owner: Owner, mac: str, turn: str, spoken: int | None) -> None:
+    """Correct the history of a device's newest turn to the sentences that were spoken.
+
+    With None for `spoken` the turn was withdrawn: of such a turn only calls stay, since they may have had an effect.
+    """
     journal = await conversations.journal(mac)
     if journal is None or journal.turn != turn:
         log.info("interruption of an ended turn", extra={"turn": turn})
         return
-    lines = await _cut(journal.written, spoken)
+    called = any(message.calls for message in journal.written)
+    lines = () if spoken is None and not called else await _cut(journal.written, spoken or 0)
     await conversations.remember(owner, mac, replace(journal, state="cut"), lines)
 
 

@@ -8,25 +8,31 @@ from datetime import UTC, datetime
 
 from fleet.adapters.redis.sessions.conversations import Begun, Context, StoredJournal
 from fleet.adapters.redis.sessions.replies import Reply, ReplyState
+from fleet.adapters.tools.memory import MemoryTools
 from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
-from fleet.core.ports import Message
+from fleet.core.memory import describe_facts
+from fleet.core.ports import Llm, Message
 from fleet.core.prompt import DEVICE_PROMPT, local_now, write_prompt
 from fleet.core.reports import describe
 from fleet.core.server_tools import Caller, Persona
+from fleet.core.situation import describe_situation, situate
 from fleet.core.text.phrases import LANGUAGES, Phrase, phrase
 from fleet.core.toolbox import Toolbox
 from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
 from fleet.ground.local_time import own_offset
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tasks import isolate
+from fleet.ground.tracing import spans
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.device_tools import DeviceLink, DeviceTools
 from fleet.roles.worker.calls.server_calls import ServerCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.turns.deadline import TurnDeadline
+from fleet.roles.worker.turns.device_memory import DeviceMemory
+from fleet.roles.worker.turns.head_start import Request
 from fleet.roles.worker.turns.journal_writer import JournalWriter
 from fleet.roles.worker.turns.speech import AnswerSpeech
 from fleet.wire.edge_messages import UtteranceEvent
@@ -66,7 +72,9 @@ class WorkerTurn:
         self._writer = JournalWriter(
             resources.conversations, shard.owner, utterance.device, self._journal, self._speech
         )
-        self._deadline = TurnDeadline(resources.settings.turn_seconds, self._speech)
+        self.llm: Llm = resources.llm
+        """Answers; its first answer may have been read ahead."""
+        self._deadline = TurnDeadline(resources.settings.turn_seconds, self._speech, announced=not utterance.typed)
 
     async def run(self) -> None:
         """Answer, and end the answer on the edge.
@@ -96,7 +104,14 @@ class WorkerTurn:
             await self._writer.keep()
         await self._speech.end()
         await self._store_reply("failed" if self._writer.apologised else "answered")
-        log.info("turn written", extra={"sentences": self._speech.handed})
+        tokens = self._writer.usage.named()
+        spans.current().set({f"gen_ai.usage.{name}": count for name, count in tokens.items()})
+        log.info("turn written", extra={"sentences": self._speech.handed, **tokens})
+
+    async def ask_ahead(self) -> tuple[Request, str]:
+        """Return the turn's first request to the model, and the language of its speech; this has no effect outside."""
+        prompt, tools = await self._prepare(Progress())
+        return Request(tuple(prompt), tuple(tools.offers)), self._speech.utterance.language
 
     async def cut(self) -> None:
         """End a cancelled turn: put it into the history as far as it got, and end its answer on the edge.
@@ -142,7 +157,7 @@ class WorkerTurn:
         """Run the agent loop within the turn's time limit."""
         async with self._deadline.limit():
             prompt, tools = await self._prepare(before)
-            added = await agent.run_turn(prompt, self._resources.llm, tools, self._writer, before)
+            added = await agent.run_turn(prompt, self.llm, tools, self._writer, before)
             if not any(message.text.strip() for message in added if message.role == "assistant"):
                 raise ProviderError("the model wrote no answer", retryable=False)
 
@@ -155,22 +170,25 @@ class WorkerTurn:
         if toolbox.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})
         offset = own_offset(context.timezone, settings.timezone, datetime.now(UTC))
-        prompt = (
-            Message("system", self._prompt(context, offset)),
-            *since_user(context.history),
-            Message("user", self._heard.text),
-        )
+        heard, reports = self._heard, describe(context.reports)
+        situation = describe_situation(local_now(offset), language=heard.language, reports=reports)
+        asked = situate(since_user(context.history), heard.text, situation)
+        prompt = (Message("system", self._prompt(context)), *asked)
         caller = Caller(self._session.id or mac, timezone_offset=offset, persona=context.persona)
         link = DeviceLink(self._resources, self._calls, self._shard, self._session)
         own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds)
-        return prompt, self._mix_tools(own, caller, before)
+        return prompt, self._mix_tools(own, caller, before, context.facts)
 
     def _publish(self, command: DeviceCommand) -> None:
         self._shard.publish(self._session.device, command, self._session.dialect)
 
-    def _mix_tools(self, own: DeviceTools, caller: Caller, before: Progress) -> agent.AgentTools:
+    def _mix_tools(
+        self, own: DeviceTools, caller: Caller, before: Progress, facts: tuple[str, ...]
+    ) -> agent.AgentTools:
         """Return the device's tools together with the server's, if there are any."""
-        tools = self._resources.server_tools
+        tools, memories = self._resources.server_tools, self._resources.memories
+        if memories is not None:
+            tools = MemoryTools(tools, DeviceMemory(memories, self._shard.owner, self._session.device, facts))
         return own if tools is None else ServerCalls(tools, self._save_persona, caller).mix_with(own, before)
 
     async def _apologise(self, failure: Phrase) -> None:
@@ -185,12 +203,8 @@ class WorkerTurn:
         await self._resources.personas.keep(self._shard.owner, self._session.device, persona)
         self._speech.set_language(persona.language)
 
-    def _prompt(self, context: Context, offset: int) -> str:
+    def _prompt(self, context: Context) -> str:
         tools = self._resources.server_tools
-        return write_prompt(
-            self._resources.settings.prompt or DEVICE_PROMPT,
-            local_now(offset),
-            language=self._heard.language,
-            persona=tools.introduce(context.persona) if tools else "",
-            reports=describe(context.reports),
-        )
+        persona = tools.introduce(context.persona) if tools else ""
+        facts = describe_facts(context.facts) if self._resources.memories else ""
+        return write_prompt(self._resources.settings.prompt or DEVICE_PROMPT, persona=persona, facts=facts)

@@ -19,9 +19,14 @@ from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
+from fleet.roles.worker.turns.head_starts import HeadStarts
 from fleet.roles.worker.turns.journal_writer import amend, end_abandoned_turn
 from fleet.roles.worker.turns.turn import WorkerTurn
-from fleet.wire.edge_messages import AnswerInterruptedEvent, UtteranceEvent
+from fleet.wire.edge_messages import (
+    AnswerInterruptedEvent,
+    UtteranceEvent,
+    UtteranceWithdrawnEvent,
+)
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +61,8 @@ class WorkerTurns:
         self._discovery = discovery
         self._counts = counts
         self._running: dict[str, _Running] = {}
+        self.head_starts = HeadStarts(resources, calls, discovery)
+        """Begun before their utterances are certain."""
 
     @property
     def _conversations(self) -> Conversations:
@@ -110,12 +117,15 @@ class WorkerTurns:
         self.cancel(mac)
         return True
 
-    async def interrupt(self, shard: Shard, cut: AnswerInterruptedEvent) -> None:
-        """Cancel a turn if it still runs, and correct its history to the sentences that were spoken."""
-        running = self._running.get(cut.device)
+    async def interrupt(self, shard: Shard, cut: AnswerInterruptedEvent | UtteranceWithdrawnEvent) -> None:
+        """Cancel a turn if it still runs, and correct its history to what was spoken; none if it was withdrawn."""
+        prepared, running = self.head_starts.withdraw(cut.device, cut.turn), self._running.get(cut.device)
         if running is not None and running.utterance.turn == cut.turn:
             await self._cancel_and_wait(cut.device)
-        await amend(self._conversations, shard.owner, cut.device, cut.turn, cut.spoken)
+        elif prepared:
+            return
+        spoken = cut.spoken if isinstance(cut, AnswerInterruptedEvent) else None
+        await amend(self._conversations, shard.owner, cut.device, cut.turn, spoken)
 
     async def _open(self, shard: Shard, entry: StreamEntry, utterance: UtteranceEvent) -> Begun | Refusal:
         mac, seconds = utterance.device, self._resources.settings.turn_seconds
@@ -158,6 +168,7 @@ class WorkerTurns:
                         begun = begun or await self._open(running.shard, running.entry, utterance)
                         if isinstance(begun, Begun):
                             running.work = WorkerTurn(self._resources, self._calls, running.shard, begun, utterance)
+                            running.work.llm = self.head_starts.model_for(utterance)
                             await self._await_tools(utterance.device)
                             await running.work.run()
                         break

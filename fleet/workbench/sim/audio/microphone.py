@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from fleet.workbench.sim.audio.echo_path import Room
 from fleet.workbench.sim.audio.echo_references import EchoReferences
 from fleet.workbench.sim.audio.encoder import SAMPLE_RATE, UplinkEncoder
 from fleet.workbench.sim.records.change_signal import ChangeSignal
@@ -73,6 +74,7 @@ class Microphone:
         clock: Monotonic seconds.
         signal: Notified when the microphone starts or stops, and when speech has ended.
         ready: Called when a packet waits.
+        room: Adds the echo of the loudspeaker.
     """
 
     def __init__(
@@ -82,12 +84,14 @@ class Microphone:
         clock: Callable[[], float],
         signal: ChangeSignal,
         ready: Callable[[], None],
+        room: Room | None = None,
     ) -> None:
         self._encoder = encoder
         self._references = references
         self._clock = clock
         self._signal = signal
         self._ready = ready
+        self._room = room or Room(None)
         self._queue: deque[Captured] = deque()
         self._next: float | None = None
         self._changed = asyncio.Event()
@@ -140,7 +144,11 @@ class Microphone:
     def advance(self, now: float) -> None:
         """Do what is due by now."""
         while self._next is not None and self._next <= now:
-            self._queue.append(Captured(self._encoder.encode(self._frame(self._next)), self._references.pop()))
+            self._queue.append(
+                Captured(
+                    self._encoder.encode(self._room.mix(self._frame(self._next), self._next)), self._references.pop()
+                )
+            )
             self._next += self._encoder.frame_ms / 1000
             if len(self._queue) > SEND_QUEUE:
                 self._queue.popleft()

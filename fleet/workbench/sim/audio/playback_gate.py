@@ -121,6 +121,8 @@ class PlaybackGate:
         if turn and "first packet" not in turn.times:
             turn.mark("first packet", now)
             self._journal.note("first packet", now)
+        if turn:
+            turn.times["last packet"] = now
 
     def _drop_outside(self, now: float) -> None:
         self._journal.count("downlink_dropped_state")

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Coroutine
 
+from fleet.workbench.sim.audio.echo_path import Room
 from fleet.workbench.sim.audio.echo_references import EchoReferences
 from fleet.workbench.sim.audio.encoder import UplinkEncoder
 from fleet.workbench.sim.audio.gaps import GapAudit
@@ -41,9 +42,15 @@ class AudioParts:
         self.machine = StateMachine(profile.mode)
         self.screen = Screen(journal, context.signal.notify)
         self.references = EchoReferences(enabled=profile.aec)
+        self.room = Room(profile.echo)
         encoder = UplinkEncoder(profile.frame_ms, profile.application)
         self.microphone = Microphone(
-            encoder, self.references, journal.clock, context.signal, lambda: self.main_loop.set(Flag.SEND_AUDIO)
+            encoder,
+            self.references,
+            journal.clock,
+            context.signal,
+            lambda: self.main_loop.set(Flag.SEND_AUDIO),
+            self.room,
         )
         self.playback = Playback(journal, profile, self)
         self.gaps = GapAudit(profile, journal, self.loop_lag, context.network.spread, context.turns.falter)
@@ -51,6 +58,7 @@ class AudioParts:
 
     def played(self, at: float, pcm: bytes, sample_rate: int) -> None:
         """Add a packet to the turn that it belongs to."""
+        self.room.play(at, pcm, sample_rate)
         turn = self._context.turns.open
         before = turn is not None and "first audible" in turn.times
         self._context.turns.played(at, pcm, sample_rate)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fleet.ground.errors import ConfigError
+from fleet.workbench.sim.profiles.echo_setting import EchoSetting
 from fleet.workbench.sim.profiles.timing import Range, Timing
 from fleet.workbench.sim.records.audit import Limits
 
@@ -39,6 +40,8 @@ class Profile:
     """None when the firmware does not know it, and its hello says nothing about it."""
     aec: bool = False
     """The server cancels the echo: played timestamps go back with the captured frames."""
+    echo: EchoSetting | None = None
+    """The way from the loudspeaker to the microphone; None if the microphone does not hear it."""
     camera: bool = False
     lamp: bool = True
     extra_tools: int = 0

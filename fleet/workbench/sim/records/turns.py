@@ -107,7 +107,12 @@ class TurnLog:
             self.open.mark(name, at)
 
     def speech_starts(self, at: float) -> None:
-        """An answer begins: that of the open turn, or one without a question."""
+        """An answer begins: that of the open turn, or one without a question.
+
+        A turn whose answer was stopped is over then, also if its last sound is still to be played.
+        """
+        if self.open and "tts stop" in self.open.times:
+            self.end(self._over or "answered")
         turn = self.open or self.begin(spoken=False)
         turn.mark("tts start", at)
 

@@ -80,7 +80,7 @@ async def test_the_model_is_told_how_to_speak_and_what_time_it_is(client: Gatewa
     (body,) = llm.asked("系统提示词")
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     (prompt,) = roles(body, "system")
-    assert str(datetime.datetime.now(datetime.UTC).year) in prompt
+    assert str(datetime.datetime.now(datetime.UTC).year) in body["messages"][1]["content"]
     assert "markdown" in prompt.lower()
 
 

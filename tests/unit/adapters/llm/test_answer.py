@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fleet.adapters.llm import answer as module
 from fleet.adapters.llm.answer import DONE, StreamedAnswer
-from fleet.core.ports import CallsAsked, TextDelta, ThoughtDelta, ToolCall
+from fleet.core.ports import CallsAsked, TextDelta, ThoughtDelta, TokensUsed, TokenUsage, ToolCall
 from tests.support.openai_server import delta
 
 
@@ -46,6 +46,38 @@ def test_reasoning_that_is_no_text_is_nothing() -> None:
     assert StreamedAnswer().feed(chunk(reasoning={"effort": "high"}, reasoning_content=["a"], content="Yes")) == [
         TextDelta("Yes")
     ]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"prompt_tokens_details": {"cached_tokens": 80}},
+        {"prompt_cache_hit_tokens": 80, "prompt_cache_miss_tokens": 20, "prompt_tokens_details": None},
+        {"cached_tokens": 80},
+    ],
+)
+def test_tokens_are_told_before_the_calls(named: dict[str, object]) -> None:
+    answer = StreamedAnswer()
+    call = {"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}}
+    answer.feed(chunk("tool_calls", tool_calls=[call]))
+    for written in (1, 7):
+        usage = {"prompt_tokens": 100, "completion_tokens": written, **named}
+        assert answer.feed(json.dumps({"choices": [], "usage": usage}).encode()) == []
+    assert answer.end() == [TokensUsed(TokenUsage(100, 80, 7)), CallsAsked((ToolCall("a", "x", "{}"),))]
+    assert answer.usage == {"input_tokens": 100, "cached_tokens": 80, "output_tokens": 7}
+
+
+@pytest.mark.parametrize("odd", [{"prompt_tokens": -1}, {"prompt_tokens": "many"}, [], 7, {"prompt_tokens_details": 1}])
+def test_odd_token_counts_are_no_fault(odd: object) -> None:
+    answer = StreamedAnswer()
+    answer.feed(json.dumps({"choices": [], "usage": odd}).encode())
+    assert (answer.end(), answer.fault) == ([], "")
+
+
+def test_no_more_tokens_are_cached_than_were_given() -> None:
+    answer = StreamedAnswer()
+    answer.feed(b'{"choices":[],"usage":{"prompt_tokens":5,"cached_tokens":9}}')
+    assert answer.end() == [TokensUsed(TokenUsage(5, 5, 0))]
 
 
 def test_what_came_with_a_call_is_told_by_its_final_id() -> None:

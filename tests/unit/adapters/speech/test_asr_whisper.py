@@ -1,12 +1,15 @@
 import asyncio
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fleet.adapters.speech.asr_whisper import LONGEST_WINDOW, WhisperAsr
+from fleet.adapters.speech.asr_whisper import LONGEST_WINDOW, PROMPTS, WhisperAsr
 from fleet.core.ports import Transcript
+from fleet.core.text.phantoms import is_made_of
 from fleet.ground.errors import ConfigError
-from tests.support.offline_speech import whisper
+from fleet.ground.metrics import turns
+from tests.support.offline_speech import to_16k, voices, whisper
 from tests.support.recordings import recordings
 from tests.support.word_errors import error_rate
 
@@ -56,6 +59,31 @@ async def test_a_single_language_is_taken_as_given() -> None:
         heard = await asr.transcribe(recordings("zh")[1].pcm())
     await asr.aclose()
     assert heard == Transcript("关闭卧室的灯。", "zh")
+
+
+async def test_the_prompt_that_leaks_into_babble_is_dropped_and_the_same_words_are_kept_when_somebody_says_them() -> (
+    None
+):
+    said = [np.frombuffer(recording.pcm(), "<i2").astype(float) for recording in recordings("zh")]
+    dropped = turns.phantoms.read()[("prompt",)]
+    async with asyncio.timeout(600):
+        asr = await asyncio.to_thread(WhisperAsr, ("zh",))
+        babble = [await asr.transcribe(_babble(said, seed)) for seed in (3, 7, 15, 17, 21, 28)]
+        pcm = b"".join([piece async for piece in voices().speak("播放音乐。", "zh")])
+        command = await asr.transcribe(to_16k(pcm, voices().sample_rate))
+    await asr.aclose()
+    assert not [heard.text for heard in babble if is_made_of(heard.text, PROMPTS["zh"])]
+    assert turns.phantoms.read()[("prompt",)] > dropped
+    assert command.text.startswith("播放音乐")
+
+
+def _babble(said: list[np.ndarray], seed: int) -> bytes:
+    """Return a second of three voices that speak backwards."""
+    rng = np.random.default_rng(seed)
+    mixed = np.zeros(16_000)
+    for _ in range(3):
+        mixed += np.roll(np.resize(said[rng.integers(len(said))], 16_000)[::-1], rng.integers(16_000)) / 3
+    return mixed.astype("<i2").tobytes()
 
 
 @pytest.mark.parametrize("languages", [(), ("en", "xx")])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from fleet.adapters.speech.audio_input import AudioInput, VadFrame
+from fleet.adapters.speech.echo_stream import EchoPool
+from fleet.adapters.speech.opus import Encoder
 from fleet.adapters.speech.vad_silero import Samples, SileroVad, VadState
 from fleet.wire.messages import AudioFormat
 from tests.support.listening import UPLINK, Listener, packets, running, tone
@@ -62,6 +64,23 @@ async def test_a_packet_without_audio_or_damaged_is_silence_and_the_stream_goes_
     frames = await listener.wait(11)
     assert frames[5].pcm == bytes(FRAME_BYTES)
     assert frames[10].speech == 1.0
+
+
+async def test_the_rest_of_an_echo_is_no_speech_and_what_a_user_says_over_it_is(vad: LoudnessVad) -> None:
+    class Canceller:
+        def process(self, near: bytes, far: bytes) -> tuple[bytes, bool]:
+            return near[::-1], not any(far)
+
+    sound, played = packets(tone(0.36)), Encoder(24_000, 60).encode(tone(0.09))
+    async with running(AudioInput(vad, echo=EchoPool(Canceller))) as ears:
+        listener, other = Listener(ears, echoes=True), Listener(ears)
+        for heard in (listener, other):
+            for number, packet in enumerate(sound):
+                heard.ear.feed(packet, played if number < 3 else b"")
+        frames, plain = await listener.wait(6), await other.wait(6)
+    assert [frame.speech for frame in frames] == [0.0] * 3 + [1.0] * 3
+    assert frames[2].pcm == plain[2].pcm[::-1]
+    assert [frame.speech for frame in plain[1:]] == [1.0] * 5
 
 
 async def test_silence_is_as_long_as_a_frame_of_the_stream(ears: AudioInput) -> None:

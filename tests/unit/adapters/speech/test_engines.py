@@ -1,11 +1,13 @@
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
 import pytest
 
-from fleet.adapters.speech.engines import Engine
+from fleet.adapters.speech.engines import VOICE_NICENESS, Engine
 from fleet.ground.errors import FleetError, Overloaded, ProviderError
 
 
@@ -131,3 +133,17 @@ def test_futures_tell_when_they_are_cancelled() -> None:
     future.add_done_callback(called.append)
     future.cancel()
     assert called == [future]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a niceness of threads")
+async def test_a_voice_gives_way_to_other_engines() -> None:
+    def niceness() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    usual, voice = Engine("asr", 1, 1), Engine("tts", 1, 1, niceness=VOICE_NICENESS)
+    try:
+        own = await usual.run(niceness, 60)
+        assert await voice.run(niceness, 60) == min(own + VOICE_NICENESS, 19)
+    finally:
+        usual.close()
+        voice.close()

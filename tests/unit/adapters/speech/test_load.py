@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from fleet.adapters.contained import ContainedAsr, ContainedTts
+from fleet.adapters.speech.asr_filtered import FilteredAsr
 from fleet.adapters.speech.asr_openai import OpenAiAsr
-from fleet.adapters.speech.load import load_asr, load_tts, spoken_languages
+from fleet.adapters.speech.load import load_asr, load_tts, load_turn_detector, spoken_languages
 from fleet.adapters.speech.tts_openai import OpenAiTts
+from fleet.adapters.speech.turn_silence import SilenceTurnDetector
+from fleet.adapters.speech.turn_smart import SmartTurn
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 
@@ -31,8 +34,20 @@ def test_no_language_at_all_is_refused() -> None:
 def test_endpoints_are_used_where_they_are_named() -> None:
     settings = Settings(asr_base_url=URL, tts_base_url=URL)
     asr, tts = load_asr(settings), load_tts(settings)
-    assert isinstance(asr, ContainedAsr) and isinstance(asr.inner, OpenAiAsr)
+    assert isinstance(asr, ContainedAsr) and isinstance(asr.inner, FilteredAsr)
+    assert isinstance(asr.inner.inner, OpenAiAsr)
     assert isinstance(tts, ContainedTts) and isinstance(tts.inner, OpenAiTts)
+
+
+def test_the_turn_model_comes_with_the_package() -> None:
+    assert isinstance(load_turn_detector(Settings()), SmartTurn)
+    assert isinstance(load_turn_detector(Settings(turn_detector="silence")), SilenceTurnDetector)
+
+
+def test_without_the_turn_model_silence_ends_utterances(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "smart-turn-v3.2-cpu.onnx").write_bytes(b"no model")
+    assert isinstance(load_turn_detector(Settings(model_dir=tmp_path)), SilenceTurnDetector)
+    assert "by silence alone" in caplog.text
 
 
 def test_with_endpoints_the_offline_packages_are_not_imported() -> None:

@@ -84,8 +84,8 @@ async def test_a_long_sentence_begins_with_a_short_piece_but_on_a_slow_machine_w
 async def test_there_is_little_silence_at_the_ends(text: str) -> None:
     audio = np.abs(np.frombuffer(await spoken(text), "<i2"))
     loud = np.flatnonzero(audio > 400)
-    assert loud[0] < 0.12 * RATE
-    assert len(audio) - loud[-1] < 0.12 * RATE
+    assert loud[0] < 0.06 * RATE  # its listener waits
+    assert len(audio) - loud[-1] < 0.17 * RATE
 
 
 async def test_both_voices_are_about_equally_loud() -> None:

@@ -124,3 +124,10 @@ def test_who_is_not_bound_is_no_fault_where_everybody_may_come() -> None:
 @pytest.mark.parametrize(("ago", "told"), [(3, "3 s ago"), (180, "3 min ago"), (7200, "2 h ago"), (200_000, "2 d ago")])
 def test_times_are_told_for_people(ago: int, told: str) -> None:
     assert told in describe_time(NOW - ago, datetime.fromtimestamp(NOW, UTC))
+
+
+def test_the_last_turn_is_shown_with_its_tokens() -> None:
+    spoke = heard(heard=(210, ""), understood=(209, ""), spoke=(205, ""))
+    assert "token" not in judge(spoke)["device.answer"].message
+    counted = judge(replace(spoke, turn={"state": "written", "tokens": "1900 1700 14"}))["device.answer"]
+    assert counted.message.endswith("; tokens: 1900 in (1700 of them cached), 14 out")

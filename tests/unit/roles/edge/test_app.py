@@ -148,5 +148,5 @@ async def test_notices_beyond_the_limit_are_counted() -> None:
         await stage.open()
         [session] = stage.edge._registry
         for _ in range(1100):
-            session._turn_taking.turns._report_done("t")
+            session.request_end()
         assert stage.edge.counters["outbox_full"] == 1100 - 1024

@@ -74,3 +74,12 @@ def test_each_time_says_on_whose_clock_it_is() -> None:
 def test_medians_leave_out_what_was_not_measured() -> None:
     assert medians([{HEARD: 1.0}, {HEARD: 3.0, "ASR": 0.5}, {HEARD: 2.0}]) == {"ASR": 0.5, HEARD: 2.0}
     assert medians([]) == {}
+
+
+def test_first_sound_of_a_turn_with_a_filler_is_not_the_answers() -> None:
+    timer = StageTimer()
+    timer.add(LogLine("info", "filler", {"phrase": "one_moment"}))
+    assert timer.filled
+    assert timer.read({"first_audible": 900.0}) == {}
+    timer.restart()
+    assert timer.read({"first_audible": 900.0}) == {HEARD: 0.9}

@@ -43,3 +43,11 @@ def test_memory_that_is_not_known_is_not_shown() -> None:
     console = Console(record=True, width=120, file=io.StringIO())
     console.print(files_table(0, [], Path("server.log")))
     assert "MB" not in printed(console)
+
+
+def test_summary_says_that_a_filler_came_before_an_answer() -> None:
+    scene = SCENES["en"]
+    answers = [TurnResult(line, Path("en.wav"), "answered", filled=line is scene.lines[0]) for line in scene.lines]
+    console = Console(record=True, width=120, file=io.StringIO())
+    show_summary(console, [SceneResult(scene, 30, answers)], [])
+    assert "1 answer came after a filler" in printed(console)

@@ -2,13 +2,14 @@ import json
 from typing import Any
 
 from fleet.workbench.demo_llm.completion import Completion, complete, usage, write_event
+from fleet.workbench.demo_llm.prompt_cache import PromptCache
 from fleet.workbench.demo_llm.requests import parse_request
 from tests.support.demo_tools import STOCK, now
 
 
 def completed(utterance: str, **fields: Any) -> Any:
     body = {"model": "any", "messages": [{"role": "user", "content": utterance}], "tools": STOCK, **fields}
-    return complete(parse_request(json.dumps(body).encode()), now)
+    return complete(parse_request(json.dumps(body).encode()), now, PromptCache())
 
 
 def deltas(utterance: str) -> list[dict[str, Any]]:
@@ -56,6 +57,18 @@ def test_the_last_chunk_tells_why_it_ended_and_the_usage_comes_after() -> None:
     assert chunks[-1]["choices"] == []
     usage = chunks[-1]["usage"]
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
+    assert usage["prompt_tokens_details"] == {"cached_tokens": 0}
+
+
+def test_cached_tokens_are_those_that_began_an_earlier_prompt() -> None:
+    cache, said = PromptCache(), [{"role": "user", "content": "hello"}]
+    counts = []
+    for new in ([], [{"role": "assistant", "content": "Hello."}, {"role": "user", "content": "volume 30"}]):
+        said += new
+        body = json.dumps({"model": "any", "messages": said, "tools": STOCK}).encode()
+        counts.append(complete(parse_request(body), now, cache).whole()["usage"])
+    first, second = counts
+    assert first["prompt_tokens"] > second["prompt_tokens_details"]["cached_tokens"] > 0.9 * first["prompt_tokens"]
 
 
 def test_a_whole_answer_has_text_or_calls() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fleet.adapters.speech.stream_state import LOST
 from fleet.wire import packet
 from tests.support.edge_stage import PROOF, QUIET, Stage, crypt, on_stage, opus_like
 from tests.support.virtual_time import elapse
@@ -278,7 +279,7 @@ async def test_sustained_flood_is_capped() -> None:
         assert 60 <= stage.edge.counters["rate"] <= 86
 
 
-async def test_lost_packets_leave_silence_and_reordered_ones_are_put_right() -> None:
+async def test_lost_packets_are_marked_as_lost_and_reordered_ones_are_put_right() -> None:
     async with on_stage() as stage:
         device = await stage.open()
         await stage.listen()
@@ -289,6 +290,7 @@ async def test_lost_packets_leave_silence_and_reordered_ones_are_put_right() -> 
         device.be_silent()
         await stage.heard()
         assert stage.asr.markers()[:12] == [1, 2, 3, 4, 0, 6, 7, 8, 9, 10, 11, 12]
+        assert stage.audio_input.seen[4] == LOST
 
 
 async def test_twenty_millisecond_frames_are_heard() -> None:

@@ -103,3 +103,11 @@ def test_sound_of_the_answer_before_is_not_this_turns() -> None:
     turn = log.begin(spoken=True)
     log.played(1.0, LOUD, 24_000)
     assert turn.heard() == b""
+
+
+def test_answer_that_begins_before_a_stopped_one_is_played_is_a_turn_of_its_own() -> None:
+    log = _answered()
+    log.speech_stops(13.0, playing=True)
+    log.speech_starts(13.1)
+    assert [turn.outcome for turn in log.turns] == ["answered", "open"]
+    assert log.turns[1].times == {"tts start": 13.1}

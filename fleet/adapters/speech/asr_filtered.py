@@ -1,0 +1,29 @@
+"""A recogniser without phantoms: what it makes of noise is dropped before it becomes a command."""
+
+import logging
+
+from fleet.core.ports import Asr, Transcript
+from fleet.core.text.phantoms import find_phantom
+from fleet.ground.metrics import turns
+
+log = logging.getLogger(__name__)
+
+
+class FilteredAsr:
+    """Any recogniser, built in or a plugin; a phantom becomes an empty transcript, and is counted."""
+
+    def __init__(self, asr: Asr) -> None:
+        self.inner = asr
+
+    async def transcribe(self, pcm: bytes) -> Transcript:
+        """See `fleet.core.ports.Asr`."""
+        transcript = await self.inner.transcribe(pcm)
+        if phantom := find_phantom(transcript.text):
+            turns.phantoms.add(phantom)
+            log.info("phantom transcript dropped", extra={"reason": phantom, "pii": {"text": transcript.text}})
+            return Transcript("", transcript.language)
+        return transcript
+
+    async def aclose(self) -> None:
+        """See `fleet.core.ports.Asr`."""
+        await self.inner.aclose()
