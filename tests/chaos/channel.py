@@ -16,6 +16,7 @@ FRAME_MS = 60
 FRAME = FRAME_MS / 1000
 HEADER = 16
 SAID_SECONDS = 0.7
+SILENT_SECONDS = 0.3
 
 
 class Channel:
@@ -53,14 +54,10 @@ class Channel:
             self._on_packet(at)
 
 
-def speech(mark: int) -> list[bytes]:
-    """Return the packets of somebody who says a mark, and is silent then until the utterance has ended."""
-    return _encode(mark)
-
-
 @cache
-def _encode(mark: int) -> list[bytes]:
-    return encode_all(voice.say(mark, SAID_SECONDS) + silence(0.3), FRAME_MS)
+def speech(mark: int) -> list[bytes]:
+    """Return the packets of somebody who says a mark; the silence at its end begins the end of the utterance."""
+    return encode_all(voice.say(mark, SAID_SECONDS) + silence(SILENT_SECONDS), FRAME_MS)
 
 
 @cache

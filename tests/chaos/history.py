@@ -18,6 +18,8 @@ idle before the user had really begun. `dismissed`: it went idle without a word.
 """
 State = Literal["sent", "ok", "error", "not_sent", "unknown"]
 """How a call stands in the server's records."""
+REACTION = 0.4
+"""Seconds after the user went on in which a tool may still act: the pause had just ended the utterance."""
 Told = Literal["ok", "error", "not_sent", "unknown", "other"]
 """What the model was told of a call."""
 
@@ -54,6 +56,8 @@ class Turn:
     device: str
     mark: int
     begun: float
+    resumed: float | None = None
+    """When the user went on after a pause to think; None without one, or if the device did not listen to all of it."""
     said: float = 0.0
     ended: float = 0.0
     outcome: Outcome = "open"
@@ -114,6 +118,7 @@ def check(history: History) -> list[Violation]:
     """Return every broken promise."""
     return [
         *check_executions(history.executions),
+        *check_patience(history.turns, history.executions),
         *check_turns(history.turns),
         *check_calls(history.calls, history.executions),
         *check_told(history.turns, history.executions),
@@ -134,6 +139,15 @@ def check_executions(executions: Iterable[Execution]) -> Iterator[Violation]:
     for (device, turn), ids in turns.items():
         if len(ids) > 1:
             yield Violation("turn acted twice", f"turn {turn} on {device} ran calls {sorted(ids)}")
+
+
+def check_patience(turns: Iterable[Turn], executions: Iterable[Execution]) -> Iterator[Violation]:
+    """No tool acts while the user still speaks: what was prepared in a pause is not done."""
+    spoke = {(turn.device, turn.number): (turn.resumed + REACTION, turn.said) for turn in turns if turn.resumed}
+    for one in executions:
+        began, ended = spoke.get((one.device, one.turn), (0.0, 0.0))
+        if began < one.at < ended:
+            yield Violation("acted too soon", f"turn {one.turn} on {one.device}, {ended - one.at:.2f} s before its end")
 
 
 def check_turns(turns: Iterable[Turn]) -> Iterator[Violation]:

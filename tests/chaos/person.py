@@ -4,7 +4,7 @@ import asyncio
 import random
 
 from fleet.workbench.conformance.steering.script import mentioned
-from tests.chaos.channel import speech
+from tests.chaos.channel import FRAME, quiet, speech
 from tests.chaos.device import Device
 from tests.chaos.history import Outcome, Turn, letters
 from tests.chaos.house import House
@@ -18,6 +18,10 @@ _REST_SECONDS = 10.0
 """Wait for the rest of an answer that stopped before its end."""
 _STOP_SECONDS = 5.0
 _HANGS_UP = 0.2
+_HESITATES = 0.4
+"""Part of the turns with a pause to think."""
+_PAUSE_SECONDS = (FRAME, 1.2)
+"""How long it lasts after the silence of the first words: some pauses end the utterance."""
 _HARDLY_BEGUN = 0.2
 """Part of the words: a user whose device ends the conversation before takes the button again, and misses no answer."""
 _ENOUGH_PACKETS = 12
@@ -51,13 +55,26 @@ class Person:
             turn.final = final
             await asyncio.sleep(_WARM_UP)
             self.device.turn, turn.deaf = turn, not self.device.online
-            said = await self.device.say(speech(turn.mark))
+            said = await self._say(turn)
             turn.said = self._house.now()
             turn.outcome = "broken off" if said < _HARDLY_BEGUN else await self._outcome(turn)
             self._house.finish(turn)
         if turn.outcome == "unanswered":
             await self._give_up()
         return turn
+
+    async def _say(self, turn: Turn) -> float:
+        """Say the turn's words, sometimes with a pause to think; return which part of them the device sent."""
+        words = speech(turn.mark)
+        if self._chance.random() > _HESITATES:
+            return await self.device.say(words)
+        pause = [quiet()] * round(self._chance.uniform(*_PAUSE_SECONDS) / FRAME)
+        said = await self.device.say(words)
+        if said == 1 and await self.device.say(pause) == 1:
+            turn.resumed = self._house.now()
+            said = (1 + await self.device.say(words)) / 2
+            turn.resumed = turn.resumed if said == 1 else None
+        return said
 
     async def rest(self) -> None:
         """Do something else for a moment; sometimes end the conversation before."""

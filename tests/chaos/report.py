@@ -21,6 +21,8 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print("turns:", _counts(ends), f"of {len(outcome.turns)} in {outcome.seconds:.0f} s")
     console.print("calls:", _counts(Counter(str(call.states[-1]) for call in outcome.calls)))
     console.print(f"executions: {len(outcome.executions)}")
+    resumed = sum(turn.resumed is not None for turn in outcome.turns)
+    console.print(f"users who went on after a pause: {resumed}, prepared answers withdrawn: {outcome.withdrawn}")
     times = sorted(turn.ended - turn.said for turn in outcome.turns if turn.outcome == "answered")
     if times:
         console.print(f"end of speech to end of answer: median {statistics.median(times):.1f} s, max {times[-1]:.1f} s")

@@ -30,6 +30,9 @@ QUIET_SECONDS = 8.0
 LAST_CALLS_SECONDS = 30.0
 """Within which calls still open after the last turn must have ended: the wait for an answer and a sweep."""
 
+_WITHDRAWN = '"answer withdrawn"'
+"""The edge's log message."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -65,6 +68,8 @@ class Outcome:
     missed: list[Fault] = field(default_factory=list)
     drains: dict[str, list[float]] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
+    withdrawn: int = 0
+    """Answers that an edge had asked for in a pause, and withdrew because the user went on."""
     crashes: dict[str, int] = field(default_factory=dict)
     """Lines of the logs that tell of a fault inside a process, and how often."""
     seconds: float = 0.0
@@ -137,6 +142,7 @@ async def run(
         await _settle(here)
         _collect(outcome, here, monkey)
     outcome.crashes = find_crashes(options.out)
+    outcome.withdrawn = sum(log.read_text(errors="replace").count(_WITHDRAWN) for log in options.out.glob("edge-*.log"))
     outcome.seconds = time.monotonic() - began
     return outcome
 

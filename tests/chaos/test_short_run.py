@@ -16,6 +16,7 @@ async def test_nothing_is_lost_or_done_twice_while_everything_is_killed(tmp_path
     assert len(outcome.faults) == 8
     assert len(outcome.turns) >= 40
     assert len(outcome.executions) >= 30
+    assert outcome.withdrawn
 
 
 @pytest.mark.slow
@@ -25,3 +26,4 @@ async def test_a_thousand_turns_survive_a_hundred_faults(tmp_path: Path) -> None
     assert len(outcome.faults) == 100
     assert len(outcome.turns) >= 1000
     assert len(outcome.executions) >= 900
+    assert outcome.withdrawn >= 100

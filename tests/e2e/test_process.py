@@ -62,8 +62,9 @@ def fleet() -> Iterator[CommandLine]:
     ],
 )
 def test_a_wrong_setting_is_named(fleet: CommandLine, tmp_path: Path, settings: dict[str, str], named: str) -> None:
-    port = str(free_port(socket.SOCK_DGRAM))  # the demo may run beside this, on the usual one
-    done = fleet.run("up", FLEET_DATA_DIR=str(tmp_path), FLEET_UDP_PORT=port, **settings)
+    # Others may use the usual ports meanwhile.
+    ports = dict.fromkeys(("FLEET_UDP_PORT", "FLEET_HTTP_PORT", "FLEET_MQTT_PORT", "CLOUD_PORT"), "0")
+    done = fleet.run("up", FLEET_DATA_DIR=str(tmp_path), **ports, **settings)
     assert done.returncode == 2
     assert named in done.stderr
 

@@ -20,8 +20,10 @@ from fleet.workbench.sim.profiles.profile import Profile
 
 TURNS = 3
 """Turns of each conversation."""
-REBIND_AT = 50
-"""The packet before which a device gets a new address, for `Faults.rebind_at`: in the middle of an utterance."""
+REBIND_AT = 15
+"""The packet before which a device gets a new address, for `Faults.rebind_at`: in the middle of the first utterance,
+with a button as without one. After the last packets of an utterance nothing would prove the new address: the microphone
+is off until the end of the answer, and the answer goes to the old one."""
 _UTTERANCE_SECONDS = 1.2
 _TURN_SECONDS = 30.0
 _PAUSE_SECONDS = 0.6

@@ -348,7 +348,7 @@ async def test_silent_device_is_closed_after_one_and_a_half_keepalives(
     await presence(worker, mac)
     await client.closed()
     assert (await presence(worker, mac))["online"] is False
-    assert front.counts["silent"] == 1
+    await counted(front, "silent")
 
 
 async def test_device_that_does_not_read_is_closed(

@@ -48,6 +48,13 @@ def test_a_turn_that_acted_under_two_ids_is_found() -> None:
     assert "turn acted twice" in rules(a_history(executions=[once, replace(once, call=8, token="00001zzzzzz")]))
 
 
+@pytest.mark.parametrize(("resumed", "early"), [(1.6, True), (2.2, False), (2.6, False)])
+def test_a_tool_that_acted_while_the_user_still_spoke_is_found(resumed: float, early: bool) -> None:
+    """It acts at 2.5 s; what acts right after the user went on was asked for by a pause that was long enough."""
+    found = rules(a_history(a_turn(resumed=resumed, said=3.5)))
+    assert ("acted too soon" in found) is early
+
+
 @pytest.mark.parametrize("outcome", ["open", "unanswered"])
 def test_a_turn_without_an_end_is_found(outcome: str) -> None:
     assert "no answer" in rules(a_history(a_turn(outcome=outcome)))
