@@ -41,7 +41,11 @@ class AgentTools(Protocol):
         """The tools as the model sees them."""
 
     async def call(self, call: ToolCall) -> str:
-        """Run one call and return its outcome as text for the model; failures are outcomes, never exceptions."""
+        """Run one call and return its outcome as text for the model; a failure of the tool is an outcome.
+
+        Raises:
+            FleetError: It has no outcome; the turn ends without one.
+        """
 
 
 class TurnOutput(Protocol):
@@ -169,9 +173,17 @@ def _unreadable(messages: Sequence[Message]) -> int:
 
 
 async def _run_calls(added: tuple[Message, ...], tools: AgentTools) -> tuple[Message, ...]:
-    """Return the messages with the outcomes of the last one's calls."""
+    """Return the messages with the outcomes of the last one's calls.
+
+    Raises:
+        FleetError: A call had no outcome; the others are cancelled.
+    """
     calls = added[-1].calls
-    async with asyncio.TaskGroup() as group:
-        running = [group.create_task(tools.call(call), name=f"tool {call.name}") for call in calls]
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(tools.call(call), name=f"tool {call.name}") for call in calls]
+    except ExceptionGroup as failures:
+        # What ends one call mostly ends all of them: the store is away, or the shard is another worker's.
+        raise failures.exceptions[0] from None
     outcomes = [Message("tool", task.result(), call_id=call.id) for call, task in zip(calls, running, strict=True)]
     return (*added, *outcomes)

@@ -18,7 +18,7 @@ from fleet.core.ports import (
     ToolCall,
     ToolOffer,
 )
-from fleet.ground.errors import ProviderError
+from fleet.ground.errors import ProviderError, Unavailable
 
 OFFER = ToolOffer("volume", "sets it")
 NOTHING = Progress()
@@ -122,6 +122,19 @@ async def test_calls_of_one_message_run_side_by_side() -> None:
     calls = (ToolCall("a", "volume", "{}"), ToolCall("b", "volume", "{}"))
     added, _, _ = await run(ScriptedLlm([CallsAsked(calls)], [TextDelta("x")]), Tools(parties=2))
     assert [message.call_id for message in added[1:3]] == ["a", "b"]
+
+
+async def test_a_call_without_an_outcome_ends_the_turn() -> None:
+    class Away(Tools):
+        async def call(self, call: ToolCall) -> str:
+            if call.id == "c2":
+                raise Unavailable("away")
+            return await super().call(call)
+
+    llm, tools = ScriptedLlm([CallsAsked((ToolCall("c1", "volume", "{}"), ToolCall("c2", "volume", "{}")))]), Away(2)
+    with pytest.raises(Unavailable):
+        await run(llm, tools)
+    assert (tools.called, llm.script) == (["c1"], [])
 
 
 async def test_calls_beyond_the_limit_are_not_made() -> None:

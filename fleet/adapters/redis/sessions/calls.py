@@ -13,11 +13,15 @@ from typing import Literal, cast
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import CALL_KEPT_MS, prefix
 from fleet.adapters.redis.shards.owner import Owner
+from fleet.ground.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
 MOST_PENDING = 16
 """Calls that one device may have pending."""
+
+MOST_UNDECIDED = 256
+"""Calls of all devices together of which this process remembers that Redis did not answer their begin."""
 
 _HIGHEST_ID = 2**30
 
@@ -68,6 +72,8 @@ class CallTable:
         self._store = store
         self.ignored: Counter[Literal["late", "repeated"]] = Counter()
         """Answers without effect on a call."""
+        self._undecided: dict[str, bytes] = {}
+        """The random bytes of calls whose begin Redis did not answer, but may have recorded; the newest last."""
 
     async def begin(
         self, mac: str, idempotency: str, seconds: float, turn: CallingTurn | None = None
@@ -82,25 +88,11 @@ class CallTable:
 
         Raises:
             Fenced: Another worker owns the shard now.
-            Unavailable: Redis is away; the call must not be sent. A call that was recorded ends as unknown at its
-                deadline.
+            Unavailable: Redis is away; the call must not be sent. The next begin of this process with the same key goes
+                on with it. Without one, a call that was recorded ends as unknown at its deadline.
         """
         while True:
-            random = secrets.token_bytes(12)  # once: each request for random bytes is a system call
-            number, token = int.from_bytes(random[:4]) % (_HIGHEST_ID - 1) + 1, random[4:].hex()
-            keys = self._store.keys
-            turn_keys, turn_args = self._fence(mac, turn)
-            (verdict, known, result, *left), saved = await self._store.call_saved(
-                "fleet_call_begin",
-                [
-                    keys.call(mac, number),
-                    keys.idempotency(mac, idempotency),
-                    keys.deadlines(keys.shard(mac)),
-                    keys.device(mac),
-                    *turn_keys,
-                ],
-                [number, token, int(seconds * 1000), CALL_KEPT_MS, mac, MOST_PENDING, *turn_args],
-            )
+            (verdict, known, result, *left), saved = await self._try_begin(mac, idempotency, seconds, turn)
             match verdict:
                 case "COLL":
                     continue
@@ -118,6 +110,28 @@ class CallTable:
                     return CallRefused("over")
                 case _:
                     return CallKnown(int(known), _STATES[verdict], result, int(left[0]) / 1000 if left else 0.0)
+
+    async def _try_begin(
+        self, mac: str, idempotency: str, seconds: float, turn: CallingTurn | None
+    ) -> tuple[list[str], bool]:
+        """Return what Redis says to a new id, and whether a replica has it."""
+        keys = self._store.keys
+        key = keys.idempotency(mac, idempotency)
+        # Once: each request for random bytes is a system call.
+        random = self._undecided.pop(key, None) or secrets.token_bytes(12)
+        number, token = int.from_bytes(random[:4]) % (_HIGHEST_ID - 1) + 1, random[4:].hex()
+        turn_keys, turn_args = self._fence(mac, turn)
+        try:
+            return await self._store.call_saved(
+                "fleet_call_begin",
+                [keys.call(mac, number), key, keys.deadlines(keys.shard(mac)), keys.device(mac), *turn_keys],
+                [number, token, int(seconds * 1000), CALL_KEPT_MS, mac, MOST_PENDING, *turn_args],
+            )
+        except Unavailable:
+            if len(self._undecided) >= MOST_UNDECIDED:
+                del self._undecided[next(iter(self._undecided))]
+            self._undecided[key] = random
+            raise
 
     async def complete(self, mac: str, number: str, result: str) -> bool:
         """Record the device's answer; False if it is late, repeated, or belongs to no call."""

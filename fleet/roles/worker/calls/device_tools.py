@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.tool_kinds import QUICK, ToolKind, kind_of
 from fleet.core.toolbox import Prepared, Refusal, Toolbox
-from fleet.ground.errors import Fenced, Overloaded, Unavailable
+from fleet.ground.errors import Overloaded, Unavailable
 from fleet.ground.metrics import calls as counted
 from fleet.ground.tracing import tools as traced
 from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
@@ -28,7 +29,6 @@ MOST_SLOW = 4
 """Most slow calls in one turn; each extends the turn's deadline."""
 
 _TOO_MANY = Outcome("not_sent", "it takes long and was asked for too often")
-_NO_STORE = Outcome("not_sent", "the server cannot reach its store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,11 @@ class DeviceLink:
         """Before a tool that takes a photo send the device a fresh camera token: the old one may have expired."""
         if not (dialects.find(self.session.dialect).capabilities.camera and kind_of(tool).camera):
             return
-        try:
+        with suppress(Unavailable, Overloaded):  # the earlier token may still be valid
             device = await self.resources.devices.read(self.session.device)
-        except Unavailable:
-            return  # the earlier token may still be valid
-        fresh = initialize_command(self.resources, device, new_request_id())
-        if fresh.vision_url:
-            self.shard.publish(self.session.device, fresh, self.session.dialect)
+            fresh = initialize_command(self.resources, device, new_request_id())
+            if fresh.vision_url:
+                self.shard.publish(self.session.device, fresh, self.session.dialect)
 
 
 class DeviceTools:
@@ -79,6 +77,12 @@ class DeviceTools:
         return self._toolbox.offers
 
     async def call(self, call: ToolCall) -> str:
+        """Run a call; return its outcome in words for the model.
+
+        Raises:
+            Fenced: Another worker owns the shard.
+            Unavailable: Redis is away: what the model would be told now could be false when the turn is taken up again.
+        """
         prepared = self._toolbox.prepare(call)
         if isinstance(prepared, Refusal):
             counted.refuse("device")
@@ -123,10 +127,5 @@ class DeviceTools:
 
     async def _call(self, prepared: Prepared, terms: CallTerms) -> Outcome:
         command = CallToolCommand(0, prepared.tool.name, prepared.arguments, self._session.id)
-        try:
-            await self._link.renew_camera_token(command.name)
-            return await self._link.calls.call(self._link.shard, self._session.device, command, terms)
-        except (Fenced, Unavailable, Overloaded) as error:
-            # If this worker lost the shard, the turn ends at its next write.
-            log.warning("tool call failed", extra={"tool": prepared.tool.name, "reason": str(error)})
-            return _NO_STORE
+        await self._link.renew_camera_token(command.name)
+        return await self._link.calls.call(self._link.shard, self._session.device, command, terms)

@@ -7,6 +7,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from fleet.core.ports import ToolCall
 from fleet.core.rates import Rate
 from fleet.core.toolbox import Toolbox
+from fleet.ground.errors import Unavailable
 from fleet.ground.tracing import spans
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.device_tools import MOST_SLOW, DeviceLink, DeviceTools
@@ -95,9 +96,11 @@ async def test_a_photo_comes_with_a_fresh_token_for_its_upload(own: OwnTools) ->
     assert first["method"] == "initialize" and first["params"]["capabilities"]["vision"]["token"]
 
 
-async def test_without_the_store_a_call_is_not_done(own: OwnTools) -> None:
+async def test_without_the_store_the_model_is_told_nothing(own: OwnTools) -> None:
     own.stage.connection.fault = RedisConnectionError("away")
-    assert "not done" in await own.call("lamp", "c1")
+    with pytest.raises(Unavailable):
+        await own.call("lamp", "c1")
+    assert own.stage.sent() == []
 
 
 async def test_a_call_with_bad_arguments_never_reaches_the_device(own: OwnTools) -> None:
