@@ -20,6 +20,7 @@ from fleet.adapters.speech.tts_offline import OfflineTts
 from fleet.core.own_words import split
 from fleet.core.ports import Tts
 from fleet.ground.errors import Unavailable
+from fleet.workbench.bench.chat_http import serving
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.local_servers.log_line import LogLine
 from fleet.workbench.local_servers.ports import choose_ports
@@ -28,7 +29,7 @@ from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.profiles.profile import find_profile
 from fleet.workbench.sim.records.turns import Turn
 from tests.benchmarks.overlaps import BACKCHANNELS, INTERRUPTIONS, Overlap, noises, spoken, texts_of
-from tests.benchmarks.story_model import QUESTIONS, REPLIES, STORIES, StoryModel, story_model
+from tests.benchmarks.story_model import QUESTIONS, REPLIES, STORIES, StoryModel
 
 MAC = "02:f1:ee:70:be:31"
 GO_ON_SECONDS = 1.2
@@ -207,7 +208,7 @@ class _Stage:
 async def _stage(questions: Mapping[str, bytes], on_line: Callable[[LogLine], None]) -> AsyncIterator[_Stage]:
     with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
         folder = Path(name)
-        async with story_model() as model:
+        async with serving(StoryModel()) as model:
             settings = settings_for(choose_ports(), folder / "data")
             settings |= {"llm_base_url": model.url, "llm_model": "bench", "metrics_port": 0}
             async with run_server(settings, folder, folder / "server.log", on_line) as server:

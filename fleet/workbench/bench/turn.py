@@ -9,10 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
+from fleet.workbench.bench.chat_http import serving
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles, Spread
 from fleet.workbench.bench.role_process import role_process
-from fleet.workbench.bench.turn_model import TurnModel, turn_model
+from fleet.workbench.bench.turn_model import TurnModel
 from fleet.workbench.bench.turn_talk import Delays, direct_talkers, gateway_talkers, talk
 from fleet.workbench.bench.usage import CpuMeter, Measured
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
@@ -113,7 +114,7 @@ async def _running() -> AsyncIterator[_Site]:
     redis, port = choose(), choose()
     with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
         folder = Path(name)
-        async with turn_model() as model, run_redis(folder, redis, folder / "redis.log", keep=True) as store:
+        async with serving(TurnModel()) as model, run_redis(folder, redis, folder / "redis.log", keep=True) as store:
             settings = {
                 "CLOUD_HOST": LOOPBACK,
                 "CLOUD_PORT": str(port),

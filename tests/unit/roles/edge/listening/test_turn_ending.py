@@ -17,6 +17,16 @@ async def begin(stage: Stage, mode: str = "auto") -> Device:
     return device
 
 
+async def prepare(stage: Stage) -> Device:
+    """Say a command after which the sound does not decide; return when an answer is prepared."""
+    stage.turn_detector.probability = 0.95
+    stage.asr.script.insert(0, "Turn on the light.")
+    device = await begin(stage)
+    await say(stage, device)
+    await stage.until(lambda: tentative(stage))
+    return device
+
+
 async def say(stage: Stage, device: Device, first: int = 1, frames: int = 6) -> None:
     """Speak until a pause is judged."""
     judged = stage.turn_detector.judged
@@ -51,10 +61,7 @@ async def test_an_utterance_that_sounds_and_reads_finished_ends_at_once() -> Non
 
 async def test_an_utterance_of_which_the_sound_does_not_decide_waits_for_the_middle() -> None:
     async with on_stage(**WAITS) as stage:
-        stage.turn_detector.probability = 0.95
-        stage.asr.script.append("Turn on the light.")
-        device = await begin(stage)
-        await say(stage, device)
+        device = await prepare(stage)
         await pause(stage, device, MIDDLE - 3)
         assert not stage.told()
         await pause(stage, device, 1)
@@ -75,11 +82,8 @@ async def test_an_unfinished_utterance_waits_longest() -> None:
 
 async def test_voice_before_the_commit_withdraws_and_the_whole_is_recognised() -> None:
     async with on_stage(**WAITS) as stage:
-        stage.turn_detector.probability = 0.95
-        stage.asr.script.extend(["Turn on the light.", "Turn on the light in the kitchen."])
-        device = await begin(stage)
-        await say(stage, device)
-        await stage.until(lambda: tentative(stage))
+        stage.asr.script.append("Turn on the light in the kitchen.")
+        device = await prepare(stage)
         stage.turn_detector.probability = 0.99
         await say(stage, device, first=20)
         await pause(stage, device, 4)  # the waits have grown
@@ -95,11 +99,7 @@ async def test_voice_before_the_commit_withdraws_and_the_whole_is_recognised() -
 
 async def test_nothing_of_a_prepared_answer_is_told_before_the_commit_and_its_sentence_is_synthesised_once() -> None:
     async with on_stage(**WAITS) as stage:
-        stage.turn_detector.probability = 0.95
-        stage.asr.script.append("Turn on the light.")
-        device = await begin(stage)
-        await say(stage, device)
-        await stage.until(lambda: tentative(stage))
+        device = await prepare(stage)
         turn = tentative(stage)[0].turn
         await stage.send("sentence_prepared", turn=turn, text="A", language="en")
         await stage.until(lambda: stage.voice.spoken == ["A"])
@@ -114,11 +114,7 @@ async def test_nothing_of_a_prepared_answer_is_told_before_the_commit_and_its_se
 
 async def test_a_prepared_sentence_that_the_answer_does_not_have_is_not_heard() -> None:
     async with on_stage(**WAITS) as stage:
-        stage.turn_detector.probability = 0.95
-        stage.asr.script.append("Turn on the light.")
-        device = await begin(stage)
-        await say(stage, device)
-        await stage.until(lambda: tentative(stage))
+        device = await prepare(stage)
         turn = tentative(stage)[0].turn
         await stage.send("sentence_prepared", turn=turn, text="X", language="en")
         await pause(stage, device, MIDDLE)
@@ -203,11 +199,7 @@ async def test_nothing_is_prepared_for_speech_over_an_answer() -> None:
 
 async def test_abort_withdraws_what_is_prepared() -> None:
     async with on_stage(**WAITS) as stage:
-        stage.turn_detector.probability = 0.95
-        stage.asr.script.append("Turn on the light.")
-        device = await begin(stage)
-        await say(stage, device)
-        await stage.until(lambda: tentative(stage))
+        await prepare(stage)
         await stage.send("speech_aborted")
         await stage.until(lambda: stage.kinds() == ["utterance_tentative", "utterance_withdrawn"])
 
