@@ -38,6 +38,10 @@ class ScriptedFrame:
     speech: float
 
 
+_ROOM = b"\xff\xff"
+"""The last sample of a silent frame."""
+
+
 class ScriptedEar:
     """Hears what `opus_like` wrote into a packet: one sample value a frame, and a probability."""
 
@@ -50,7 +54,9 @@ class ScriptedEar:
         self._audio_input.played.append(played)
         speech = packet[1] / 255 if len(packet) > 3 else 0.0
         sample = packet[2:4] if len(packet) > 3 else b"\0\0"
-        frame = ScriptedFrame(sample * (16 * self._frame_ms), speech)
+        # Only a lost packet is nothing but zeros.
+        last = _ROOM if packet[2:4] == b"\0\0" else sample
+        frame = ScriptedFrame(sample * (16 * self._frame_ms - 1) + last, speech)
         asyncio.get_running_loop().call_soon(self._hear, frame)
         return True
 
@@ -106,7 +112,8 @@ class ScriptedAsr:
 
     def markers(self, utterance: int = -1) -> list[int]:
         """Return the sample values of an utterance's frames, in order, without repetitions."""
-        samples = struct.unpack(f"<{len(self.heard[utterance]) // 2}h", self.heard[utterance])
+        heard = struct.unpack(f"<{len(self.heard[utterance]) // 2}h", self.heard[utterance])
+        samples = [value for value in heard if value != -1]
         return [value for at, value in enumerate(samples) if at == 0 or samples[at - 1] != value]
 
 

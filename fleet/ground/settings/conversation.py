@@ -35,7 +35,7 @@ class ConversationGroup(SettingGroup):
     value answers sooner, but may cut off users who pause to think."""
     endpoint_max_ms: int = setting(1200, ("edge",), unit="milliseconds", ge=200, le=3000)
     """Silence that ends an utterance whose sound and text are both unfinished."""
-    pause_ms: int = setting(120, ("edge",), unit="milliseconds", ge=100)
+    pause_ms: int = setting(60, ("edge",), unit="milliseconds", ge=60)
     """Silence after which the edge recognises the utterance so far, and judges whether it is finished. If speech goes
     on, the results are discarded. With FLEET_ENDPOINT_MS or more it never does so, which saves CPU time: then only
     FLEET_ENDPOINT_MS ends utterances."""

@@ -7,6 +7,7 @@ from fleet.core.endpointing import (
     LONGEST_MS,
     PREROLL_MS,
     START,
+    STAY,
     WINDOW_MS,
     Ended,
     Endpointer,
@@ -50,6 +51,18 @@ Collected = Utterance | PausedUtterance | bool
 """The result of a frame: an utterance that silence has ended, a pause in one, or whether the frame is speech in one."""
 
 
+class _Gap:
+    """Tells a pause from a lost packet, whose frame is nothing but zeros: after such a one the next frame tells."""
+
+    def __init__(self) -> None:
+        self._doubtful = False
+
+    def is_pause(self, pcm: bytes, speech: float, *, begins: bool) -> bool:
+        """Take the next frame; `begins` is whether a pause would begin with it."""
+        before, self._doubtful = self._doubtful and speech < STAY, begins and not any(pcm)
+        return before or (begins and not self._doubtful)
+
+
 class UtteranceCollector:
     """Collects the frames of one listening period.
 
@@ -67,6 +80,7 @@ class UtteranceCollector:
         self._length_ms = 0.0
         self._ended_at = 0.0
         self._kept: Utterance | None = None
+        self._gap = _Gap()
         self.recording = endpoint_ms is None
         """Whether an utterance is under way."""
         self.voiced_ms = 0.0
@@ -115,9 +129,8 @@ class UtteranceCollector:
         self._append(pcm, speech, ms, now)
         if isinstance(event, Ended):
             return self._take()
-        if isinstance(event, Paused):
-            return PausedUtterance(self.so_far())
-        return speech >= START
+        pauses = self._gap.is_pause(pcm, speech, begins=isinstance(event, Paused))
+        return PausedUtterance(self.so_far()) if pauses else speech >= START
 
     def finish(self) -> Utterance | None:
         """Return the utterance when the user has ended the recording; None if there was too little speech."""
@@ -129,9 +142,9 @@ class UtteranceCollector:
         if self._length_ms >= LONGEST_MS:
             return False
         self._append(pcm, speech, ms, now)
-        if self._pauses.step(speech, ms) and self.voiced_ms >= LEAST_VOICED_MS:
-            return PausedUtterance(self.so_far())
-        return speech >= START
+        begins = self._pauses.step(speech, ms) and self.voiced_ms >= LEAST_VOICED_MS
+        pauses = self._gap.is_pause(pcm, speech, begins=begins)
+        return PausedUtterance(self.so_far()) if pauses else speech >= START
 
     def _keep_before(self, pcm: bytes, ms: float) -> None:
         self._before.append((pcm, ms))

@@ -1,3 +1,5 @@
+import pytest
+
 from fleet.core.endpointing import LONGEST_MS
 from fleet.roles.edge.listening.utterance_collector import BYTES_PER_MS, PausedUtterance, Utterance, UtteranceCollector
 
@@ -73,3 +75,15 @@ def test_a_pause_comes_once_before_the_end_with_what_was_said_so_far() -> None:
             case PausedUtterance(Utterance(voiced_ms=voiced)):
                 collected.append(("pause", voiced))
     assert collected == [("pause", 180.0), ("pause", 360.0), ("end", 360.0)]
+
+
+@pytest.mark.parametrize("endpoint_ms", [600, None])
+@pytest.mark.parametrize(("after", "paused"), [(LOUD, False), (QUIET, True)])
+def test_a_lost_frame_alone_is_no_pause(endpoint_ms: int | None, after: float, paused: bool) -> None:
+    collector = UtteranceCollector(endpoint_ms, 60)
+    for number in range(1, 11):
+        collector.add(frame(number), LOUD, 0.0)
+    assert collector.add(frame(0), QUIET, 0.0) is False
+    assert isinstance(collector.add(frame(0), after, 0.0), PausedUtterance) is paused
+    assert isinstance(collector.add(frame(11), LOUD, 0.0), bool)
+    assert isinstance(collector.add(frame(12), QUIET, 0.0), PausedUtterance)
