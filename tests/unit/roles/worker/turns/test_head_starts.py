@@ -42,9 +42,9 @@ class People:
         self._turns = WorkerTurns(stage.resources, calls, self.discovery, Counter())
         self._entries = 0
 
-    async def pause(self, turn: str, text: str) -> None:
+    async def pause(self, turn: str, text: str, session: str = "s1") -> None:
         self._turns.head_starts.begin(
-            self._stage.shard, UtteranceTentativeEvent(device=MAC, session="s1", turn=turn, text=text, language="en")
+            self._stage.shard, UtteranceTentativeEvent(device=MAC, session=session, turn=turn, text=text, language="en")
         )
         await self.pause_goes_on()
 
@@ -137,10 +137,17 @@ async def test_no_tool_is_called_before_the_commit(stage: WorkerStage) -> None:
 
 async def test_a_turn_with_other_words_asks_anew(stage: WorkerStage) -> None:
     people = await open_people(stage)
-    stage.llm.script = [[TextDelta("One.")], [TextDelta("Two.")]]
+    stage.llm.script = [[TextDelta("One."), asyncio.Event()], [TextDelta("Two. And "), asyncio.Event()]]
     await people.pause("t1", "light")
     await people.finish("t1", "light and radio")
     assert stage.spoken() == ["Two."]
+    assert stage.llm.closed.is_set(), "the first one; the second goes on"
+
+
+async def test_the_model_is_not_asked_for_a_session_that_has_ended(stage: WorkerStage) -> None:
+    people = await open_people(stage)
+    await people.pause("t1", "light", session="s0")
+    assert stage.llm.asked == []
 
 
 async def test_a_head_start_that_fails_costs_the_turn_nothing(stage: WorkerStage) -> None:
