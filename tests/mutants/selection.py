@@ -83,12 +83,12 @@ class Coverage:
             return self._of_functions(mutant)
         source = (self.project.root / mutant.path).read_text(encoding="utf-8")
         spans = _around(ast.parse(source), mutant.first, mutant.last)
-        for first, last in ((mutant.first, mutant.last), *spans):
+        # A line that runs at import is noted for the test alone that was the first to import the file.
+        names = set() if spans else self._by_file.get(mutant.path, set())
+        for first, last in ((mutant.first, mutant.last), *spans) if spans else ():
             names = {name for line in range(first, last + 1) for name in self._by_line.get((mutant.path, line), ())}
             if names:
                 break
-        else:
-            names = set() if spans else self._by_file.get(mutant.path, set())
         return [self.tests[name] for name in names | self._anywhere.get(mutant.path, set())]
 
     def digest_of(self, mutant: Mutant) -> str:

@@ -99,6 +99,22 @@ def test_tests_whose_measurement_did_not_come_to_an_end_are_measured_by_the_next
     assert [result.outcome for result in Campaign(shop, place, 1, said.append).run(mutants)] == [KILLED]
 
 
+def test_a_constant_is_tried_by_all_tests_of_its_file(shop: Project, tmp_path: Path) -> None:
+    """Not only by the first one, in which the file is imported."""
+    source = f"EACH = 2\n{(shop.root / 'shop/price.py').read_text(encoding='utf-8')}"
+    (shop.root / "shop/price.py").write_text(source.replace("each: int = 2", "each: int = EACH"), encoding="utf-8")
+    lazily = TEST.replace("from shop.price import price\n", "").replace("    assert", "    {}\n    assert")
+    texts = [lazily.format("import shop.price as price").replace("price(3) == 6", "price")]
+    texts.append(lazily.format("from shop.price import price").replace("test_a_price", "test_b_price"))
+    (shop.root / "tests/unit/shop/test_price.py").write_text("\n".join(texts), encoding="utf-8")
+    place = tmp_path / "place"
+    place.mkdir()
+    source = (shop.root / "shop/price.py").read_text(encoding="utf-8")
+    mutants = [applied("shop/price.py", source, "EACH = 2", "EACH = 3", "")]
+    [result] = Campaign(shop, place, 1, list[str]().append).run(mutants)
+    assert result.killer == "tests/unit/shop/test_price.py::test_b_price"
+
+
 def test_nothing_is_kept_of_a_run_whose_process_was_ended(shop: Project, tmp_path: Path) -> None:
     source = (shop.root / "shop/price.py").read_text(encoding="utf-8")
     text = f"import os, signal\n{TEST}\n\ndef test_the_end():\n    os.kill(os.getppid(), signal.SIGKILL)\n"
