@@ -37,7 +37,7 @@ class Thresholds:
 
 THRESHOLDS: Final[Mapping[str, Thresholds]] = {
     "en": Thresholds(0.975, 0.9, 0.78, 120.0),
-    "zh": Thresholds(0.87, 0.7, 0.71, 420.0),
+    "zh": Thresholds(0.8, 0.5, 0.65, 420.0),
 }
 _OTHER: Final = Thresholds(0.95, 0.5, 0.0, 420.0)
 

@@ -54,7 +54,7 @@ def _is_filler(plain: str, rules: Mapping[str, Sequence[str]]) -> bool:
 
 
 def _breaks_off(text: str, plain: str, last: str, rules: Mapping[str, Sequence[str]]) -> bool:
-    if text.rstrip().endswith(("?", "？")):
+    if text.rstrip().endswith(("?", "？")) or plain.endswith(tuple(rules.get("asks", ()))):
         return False
     ends = (*rules.get("ends", ()), *rules.get("fillers", ()))
     if last in ends if " " in plain or plain.isascii() else plain.endswith(tuple(ends)):

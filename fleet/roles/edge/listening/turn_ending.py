@@ -21,6 +21,11 @@ REJOIN_MS = 300.0
 """Speech that shows that the user went on; less is a cough."""
 
 
+OVERLAP_PAUSE_MS = 120.0
+"""Silence after which speech over an answer is judged: what is said there is short, and its first syllable alone may
+read as a word that interrupts."""
+
+
 class OverlapTexts(Protocol):
     """Judges what is said over an answer."""
 
@@ -61,6 +66,7 @@ class TurnEnding:
         self._rule = TurnEnd(services.settings.endpoint_ms, services.settings.endpoint_max_ms)
         self._judging: asyncio.Task[object] | None = None
         self._judged_ms = 0.0
+        self._deferred = False
         self._answered: tuple[Utterance, float] | None = None
         self.tentative = TentativeTurns(transport, services)
 
@@ -69,6 +75,9 @@ class TurnEnding:
         pressed = period.collector.pressed
         if not pressed and so_far.voiced_ms == self._judged_ms:
             # The silence was broken by a sound that is no speech.
+            return
+        if not pressed and self._answers.busy and period.collector.silence_ms < OVERLAP_PAUSE_MS:
+            self._deferred = True
             return
         self._stop()
         early = self.recognition.prepare(so_far)
@@ -86,6 +95,9 @@ class TurnEnding:
 
     def is_over(self, period: ListeningPeriod) -> bool:
         """Act on the length of the silence; return whether it has ended the utterance, which must be taken then."""
+        if self._deferred and period.collector.silence_ms >= OVERLAP_PAUSE_MS:
+            self._deferred = False
+            self.pause(period.collector.so_far(), period)
         match self._rule.decide(period.collector.silence_ms):
             case "tentative" if self.tentative.turn is None and not self._answers.busy:
                 self.tentative.begin(self._rule.note_tentative())
@@ -155,6 +167,7 @@ class TurnEnding:
             period.commit()
 
     def _stop(self) -> None:
+        self._deferred = False
         self._rule.note_voice()
         if self._judging:
             self._judging.cancel()

@@ -30,6 +30,8 @@ from fleet.core.text.completeness import TextVerdict, has_end, judge_text
         ("打开灯，", "zh", "unfinished"),
         ("把音量调到30%。", "zh", "finished"),
         ("明天早上7点。", "zh", "unfinished"),
+        ("今天星期几。", "zh", "finished"),
+        ("现在几。", "zh", "unfinished"),
         ("设置一个15。", "zh", "unfinished"),
         ("设置一个15分钟的定时器。", "zh", "finished"),
         ("嗯。", "zh", "filler"),

@@ -9,7 +9,7 @@ from fleet.core.interruption import MOST_TEXTS
 from fleet.core.playout import Playout
 from fleet.ground.errors import ProviderError
 from fleet.ground.metrics import turns as timed
-from tests.support.edge_stage import QUIET, Device, Stage, on_stage, opus_like
+from tests.support.edge_stage import QUIET, Device, Stage, on_stage, opus_like, settle
 from tests.support.virtual_time import elapse
 from tests.unit.roles.edge.test_turn_taking import begin_speaking
 
@@ -234,3 +234,18 @@ async def test_what_was_said_until_a_pause_is_recognised_once() -> None:
         await stage.until(lambda: not is_held(stage))
         assert len(stage.asr.heard) == heard + 1
         assert "stop" not in stage.told()
+
+
+async def test_speech_over_an_answer_is_recognised_after_a_longer_pause() -> None:
+    async with on_stage(pause_ms=60, endpoint_ms=600, endpoint_max_ms=1200) as stage:
+        stage.asr.script.extend(["hello.", "Mm-hmm."])
+        device, _ = await begin_speaking(stage, "realtime")
+        heard = len(stage.asr.heard)
+        await speak_over(stage, device)
+        seen = len(stage.audio_input.seen)
+        device.be_silent(1)
+        await stage.until(lambda: len(stage.audio_input.seen) > seen)
+        await settle()
+        assert len(stage.asr.heard) == heard
+        device.be_silent(1)
+        await stage.until(lambda: len(stage.asr.heard) == heard + 1)
