@@ -6,6 +6,7 @@ from fleet.core.firmware_traits import clears_on_stop
 from fleet.core.playout import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
 from fleet.core.reference import EchoReference
 from fleet.ground.log import fields
+from fleet.roles.edge.agents import SessionAgent
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire.dialect import Dialect
@@ -38,11 +39,11 @@ class DownlinkTransport:
         self._dialect = dialect
         self._channel = channel
         self._stream = stream
-        self._socket = services.socket
-        self._publisher = services.publisher
+        self._services = services
         self._topic = down_topic(opened.device)
         self._frame_ms = opened.downlink_frame_ms
         self._sequence = 0
+        self.agent = SessionAgent(services.agents, services.voice, services.tasks, opened)
         self.interruptible = False
         """Whether the user may interrupt an answer by speaking."""
         self.reference: EchoReference | None = None
@@ -84,7 +85,7 @@ class DownlinkTransport:
 
     def send_command(self, command: DeviceCommand) -> bool:
         """Publish a command to the device; return False if it could not be sent now."""
-        return self._publisher.publish(self._topic, self._dialect.send(command))
+        return self._services.publisher.publish(self._topic, self._dialect.send(command))
 
     def send_packet(self, packet: bytes) -> None:
         """Encrypt and send one Opus packet; do nothing while the device's address is unknown."""
@@ -93,7 +94,7 @@ class DownlinkTransport:
             return
         self._sequence = sequence = self._sequence + 1
         # The timestamp is part of the nonce: it rises with every packet, so that no two packets share keystream.
-        self._socket.send(self._channel.seal(packet, sequence * self._frame_ms, sequence), address)
+        self._services.socket.send(self._channel.seal(packet, sequence * self._frame_ms, sequence), address)
         if self.reference:
             self.reference.note_sent(sequence * self._frame_ms, packet)
 

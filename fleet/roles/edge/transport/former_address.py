@@ -12,6 +12,9 @@ REST_SECONDS: Final = 60.0
 """Time between two undone moves. Without it, an attacker who copies in the former name could undo every move."""
 
 
+_BEGUN: Final = begin(SAME_TOC)
+
+
 class FormerAddress:
     """Of one session."""
 
@@ -21,7 +24,7 @@ class FormerAddress:
         self._address: Address | None = None
         self._until = self._rests_until = 0.0
         self._moved_at = self._newest = self._tries = 0
-        self._scores = begin(SAME_TOC)
+        self._scores = _BEGUN
 
     def leave(self, address: Address | None, newest: int, now: float) -> None:
         """Note a move away from an address that had reached this number."""
@@ -44,7 +47,7 @@ class FormerAddress:
         if not good or sequence <= max(self._moved_at, self._newest):
             return False
         follows = sequence - self._newest <= LARGEST_STEP
-        self._scores = follow(self._scores, self._tries - 1, SAME_TOC) if follows else begin(SAME_TOC)
+        self._scores = follow(self._scores, self._tries - 1, SAME_TOC) if follows else _BEGUN
         self._newest, self._tries = sequence, 0
         if max(self._scores) < PROVED_ELSEWHERE:
             return False

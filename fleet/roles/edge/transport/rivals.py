@@ -33,9 +33,12 @@ class SentNumbers:
 def may_be_copy(one: Candidate, rival: Candidate, usual_toc: int | None) -> bool:
     """Return whether a packet may be a copy of a rival with its number; its sender can change the TOC and all after it.
 
+    A copy has the length of what it copies: the length is in the header, so the payload is random under another one.
+
     Args:
         one: The packet.
         rival: A packet from another address.
         usual_toc: What the device's packets begin with; None where that changes.
     """
-    return usual_toc is None or rival.toc == one.toc or one.toc != usual_toc
+    same_length = len(rival.payload) == len(one.payload)
+    return same_length and (usual_toc is None or rival.toc == one.toc or one.toc != usual_toc)

@@ -6,6 +6,7 @@ spread over time, numbers and addresses (Wald 1945). The test runs for several
 shares of good packets side by side, so that a flood in the device's name makes a proof longer and does not prevent it.
 """
 
+from functools import cache
 from math import log
 from typing import Final, NamedTuple
 
@@ -13,6 +14,8 @@ SHARES: Final = (0.9, 1 / 6, 1 / 31, 1 / 120)
 """Shares of good packets among those of an address that the test looks for; 1 in 31 is a flood of 500 a second."""
 SHARES_ANY: Final = (0.9, 1 / 2, 1 / 4, 1 / 8)
 """The same where the TOC may change; those count that are well above the share of lucky guesses."""
+LIVE_SHARE: Final = 1 / 60
+"""Share of the device's packets in a live stream."""
 _CHANCES: Final = {40: 1 / 9}
 _LONG_FRAMES: Final = 60
 
@@ -51,7 +54,15 @@ SAME_TOC: Final = tuple(SequentialTest.for_share(share, 1 / 256) for share in SH
 """Of packets with one TOC."""
 
 
+@cache  # there are few frame lengths, and every session asks
 def any_toc(frame_ms: int) -> Tests:
     """Return the tests of packets of which only the length counts."""
     chance = chance_of_length(frame_ms)
     return tuple(SequentialTest.for_share(share, chance) for share in SHARES_ANY if share > 1.4 * chance)
+
+
+def live_test(frame_ms: int, *, pinned: bool) -> SequentialTest:
+    """Return the test that goes on while a stream is live."""
+    if pinned:
+        return SequentialTest.for_share(LIVE_SHARE, 1 / 256)
+    return SequentialTest.for_share(1 / 4 if frame_ms < _LONG_FRAMES else 1 / 8, chance_of_length(frame_ms))

@@ -2,14 +2,13 @@
 
 Nothing in a packet proves that it was sealed under the key. What SECURITY.md promises for audio rests on these rules:
 
-- A packet from the device's address is used at once while the stream is live, its number is at most `NEAR` ahead, and
-  its first byte is the one that this encoder writes.
+- A packet from the device's address is used at once while the stream is live, its number is the next one in time
+  (`fleet.roles.edge.transport.track`), and its first byte is the one that this encoder writes.
 - Everything else (another address, a gap, a microphone that opens again, another first byte) waits for a chain of good
   packets (`fleet.roles.edge.transport.proof`). It is used when the chain is proved: no packet of the device is lost.
 - No number is used twice, and none is ahead of the clock (`fleet.roles.edge.transport.allowance`).
 """
 
-import math
 from collections import Counter
 from typing import Final
 
@@ -18,27 +17,18 @@ from fleet.roles.edge.transport.chain import GoodPacket, Packets, Proof
 from fleet.roles.edge.transport.datagrams import Address, Expected
 from fleet.roles.edge.transport.former_address import FormerAddress
 from fleet.roles.edge.transport.proof import COMPARED, Candidates
+from fleet.roles.edge.transport.sequential_test import live_test
+from fleet.roles.edge.transport.track import LIVE_SECONDS, Track
 from fleet.wire import toc
 from fleet.wire.messages import AudioFormat
 from fleet.wire.packet import Header, PacketCipher
 from fleet.wire.replay import UsedNumbers
 
-NEAR: Final = 3
-"""Numbers ahead of the newest that one packet may claim: with more, one lucky guess costs several of the device's."""
-LATE: Final = 64
-"""Numbers behind the newest that may still come."""
-LIVE_SECONDS: Final = 0.6
-"""Time since the last packet but one within which one packet is enough. The last but one, because a single lucky guess
-must not prolong it."""
 BEHIND: Final = 8
 """Numbers behind the newest from which a chain of another address may still begin. Older ones are packets that were
 lost: who has seen them could send them at any time."""
 MOVE_SECONDS: Final = 0.15
 """Shortest chain that moves the address: a copy of a burst arrives in less time."""
-RETURN_SECONDS: Final = 10.0
-"""For this time after a jump, a chain may begin at the numbers before it: the jump may have been a wrong proof."""
-QUIET_SECONDS: Final = 0.3
-"""After this time without a good packet, payloads too short for audio stand for silence."""
 PINNED_RATE: Final = 16_000
 """Hz: at this rate firmware's encoder (AS_OPUS_ENC_CONFIG in audio_service.h) always writes one TOC, in silence too."""
 SILENCE: Final = b""
@@ -61,8 +51,9 @@ class UplinkStream:
         self._drops = drops
         self._allowance = Allowance(uplink.frame_ms, now)
         self._used = UsedNumbers()
-        self._track = _Track()
-        self._candidates = Candidates(uplink.frame_ms, drops, pinned=uplink.sample_rate == PINNED_RATE)
+        pinned = uplink.sample_rate == PINNED_RATE
+        self._track = Track(uplink.frame_ms, live_test(uplink.frame_ms, pinned=pinned))
+        self._candidates = Candidates(uplink.frame_ms, drops, pinned=pinned)
         self._toc: int | None = None
         self._former = FormerAddress()
         self.address: Address | None = None
@@ -97,11 +88,7 @@ class UplinkStream:
             used.add(sequence)
             self._allowance.tokens -= 1
             return payload
-        if sequence <= self._track.floor(now) - BEHIND:
-            self._drops["late"] += 1
-            return None
-        proof = self._candidates.offer(GoodPacket(address, sequence, payload), now, self._track.taken)
-        return self._follow(proof, now) if proof and self._believe(proof, now) else None
+        return self._wait(GoodPacket(address, sequence, payload), now)
 
     @property
     def expected(self) -> Expected | None:
@@ -111,19 +98,30 @@ class UplinkStream:
             return None
         return (self.address, self._toc, track.newest, *track.times, LIVE_SECONDS)
 
-    def admit_expected(self, sequence: int, now: float) -> bool:
-        """Admit a packet that is as `expected` says, or came right after such a one; return whether it is used."""
+    def admit_expected(self, sequence: int, payload: bytes, now: float) -> bytes | None:
+        """Do the same as `admit` with a decrypted packet that is as `expected` says, or came right after such a one."""
         if reason := self._allowance.refuse(sequence, now):
             self._drops[reason] += 1
-            return False
-        self._track.advance(sequence, now)
-        self._used.add(sequence)
-        self._allowance.tokens -= 1
-        return True
+            return None
+        if self._track.advance(sequence, now):
+            self._used.add(sequence)
+            self._allowance.tokens -= 1
+            return payload
+        return self._wait(GoodPacket(self.address, sequence, payload), now) if self.address else None
+
+    def _wait(self, packet: GoodPacket, now: float) -> bytes | None:
+        """Keep a good packet until a chain proves it; return its payload if it does so itself."""
+        if packet.sequence <= self._track.floor(now) - BEHIND:
+            self._drops["late"] += 1
+            return None
+        proof = self._candidates.offer(packet, now, self._track.taken)
+        return self._follow(proof, now) if proof and self._believe(proof, now) else None
 
     def _refuse(self, payload: bytes, address: Address, now: float) -> bytes | None:
         """Handle a payload that is no audio of this device."""
         self._candidates.spoil(address)
+        if address == self.address:
+            self._track.spoil()
         silent = address == self.address and len(payload) < toc.SHORTEST_AUDIO
         if silent and self._track.pause(now, self._frame_ms / 1000):
             # It shows no sign of the key, so it takes no number. The gap that it leaves is filled like a lost packet's.
@@ -165,6 +163,9 @@ class UplinkStream:
     def _repeat(self, sequence: int, datagram: bytes, address: Address, now: float) -> None:
         """Handle a number that was used: the former address may go on sending what the new one copies."""
         self._drops["replay"] += 1
+        if address == self.address and sequence > self._track.reached:
+            # A guess may have used it: the guesses for the same number go on.
+            self._track.spoil()
         # Where only the length counts, guesses would be good too often to undo a move.
         if self._toc is None or not self._former.is_at(address, now):
             return
@@ -172,60 +173,3 @@ class UplinkStream:
         good = toc.duration_ms(payload) == self._frame_ms and payload[0] == self._toc
         if self._former.goes_on(sequence, now, good=good):
             self.address = self._candidates.home = address
-
-
-class _Track:
-    """Where the device's numbers are, and whether they go on in real time."""
-
-    __slots__ = ("_jumped", "_last", "_last_but_one", "_left", "_paused", "newest", "taken")
-
-    def __init__(self) -> None:
-        self.newest = 0
-        self.taken = 0
-        """Packets that were admitted."""
-        self._last = self._last_but_one = self._paused = self._jumped = -math.inf
-        self._left = 0
-
-    def take(self, sequence: int, now: float) -> bool:
-        """Go on with a number, if one packet is enough for it."""
-        step = sequence - self.newest
-        if step > NEAR or step <= -LATE or not self.is_live(now):
-            return False
-        if step > 0:
-            self.newest = sequence
-        self._last_but_one, self._last = self._last, now
-        self.taken += 1
-        return True
-
-    def advance(self, sequence: int, now: float) -> None:
-        """Go on with the next number, for which one packet is enough."""
-        self.newest = sequence
-        self._last_but_one, self._last = self._last, now
-        self.taken += 1
-
-    @property
-    def times(self) -> tuple[float, float]:
-        """When the last packet and the last but one came."""
-        return self._last, self._last_but_one
-
-    def is_live(self, now: float) -> bool:
-        """Return whether one packet is enough."""
-        return now - self._last_but_one <= LIVE_SECONDS
-
-    def begin(self, sequence: int, packets: int, now: float) -> None:
-        """Go on with the last number of a chain of so many packets."""
-        if sequence - packets > self.newest + NEAR:
-            self._left, self._jumped = self.floor(now), now
-        self.newest, self._last_but_one, self._last = sequence, now, now
-        self.taken += packets
-
-    def floor(self, now: float) -> int:
-        """Return the number from which a chain may begin: packets that somebody kept back are worth nothing later."""
-        return self._left if now - self._jumped < RETURN_SECONDS else self.newest
-
-    def pause(self, now: float, frame: float) -> bool:
-        """Return whether a silent frame fits here: nothing came for a while, and one at most in `frame` seconds."""
-        if now - self._last < QUIET_SECONDS or now - self._paused < frame * 0.9:
-            return False
-        self._paused = now
-        return True

@@ -7,9 +7,9 @@ from fleet.roles.edge.transport.rivals import MOST_REMEMBERED, SentNumbers, may_
 from tests.support.audio_air import AWAY, HOME, TOCS, Address
 
 
-def sent(number: int, address: Address, toc: int = TOCS[60]) -> Candidate:
+def sent(number: int, address: Address, toc: int = TOCS[60], length: int = 1) -> Candidate:
     none = Chain(None, 0.0, 0, ())
-    return Candidate(address, number, bytes([toc]), 0.0, 0, 1, none, Chain(None, 0.0, 0, ()))
+    return Candidate(address, number, bytes([toc]) * length, 0.0, 0, 1, none, Chain(None, 0.0, 0, ()))
 
 
 def test_the_first_sender_of_a_chains_numbers_is_remembered() -> None:
@@ -34,3 +34,7 @@ def test_only_a_changed_first_byte_shows_that_a_packet_with_the_usual_one_is_no_
     assert may_be_copy(changed, genuine, usual)
     assert not may_be_copy(genuine, changed, usual)
     assert may_be_copy(genuine, changed, None)
+
+
+def test_a_packet_of_another_length_is_no_copy() -> None:
+    assert not may_be_copy(sent(1, AWAY, length=31), sent(1, HOME), None)
