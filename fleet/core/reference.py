@@ -4,9 +4,25 @@ A build with `aec` sends with each frame of its microphone the timestamp of the 
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass
 
 KEPT_SECONDS = 3.0
 """The queue of a device holds at most 40 packets of 60 ms."""
+BEHIND, AHEAD = 4, 6
+"""Packets that are known around the one that a device has played: its timestamps may be wrong by some frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a device says that it had just played."""
+
+    index: int = 0
+    """The number of the packet; 0 if nothing was played."""
+    packets: tuple[tuple[int, bytes], ...] = ()
+    """That packet and its neighbours with their numbers, rising."""
+
+
+NOTHING = Played()
 
 
 class EchoReference:
@@ -21,34 +37,28 @@ class EchoReference:
         self._most = int(KEPT_SECONDS * 1000 / frame_ms)
         self._sent: OrderedDict[int, bytes] = OrderedDict()
         self._until = 0.0
-        self._played = 0
         self.echo_at = 0.0
         """When the last frame came in which there may be an echo."""
 
     def note_sent(self, timestamp: int, packet: bytes) -> None:
-        """Take a packet that was sent; timestamps rise."""
-        self._sent[timestamp] = packet
+        """Take a packet that was sent; timestamps rise by the length of a packet."""
+        self._sent[timestamp // self._frame_ms] = packet
         if len(self._sent) > self._most:
             self._sent.popitem(last=False)
 
-    def take(self, timestamp: int, now: float) -> bytes:
-        """Return the packet with this timestamp; empty if it is not known. It is given once, and no older one after it.
+    def find(self, timestamp: int, now: float) -> Played:
+        """Return the packet with this timestamp and its neighbours; `NOTHING` if it is not known.
 
         Args:
             timestamp: That a frame of the microphone carries, in milliseconds; 0 if nothing was played.
             now: The time.
         """
-        if timestamp not in self._sent:
-            return b""
-        known, packet = self._sent.popitem(last=False)
-        while known != timestamp:
-            known, packet = self._sent.popitem(last=False)
-        self._played, self.echo_at = timestamp, now
-        return packet
-
-    def take_next(self, now: float) -> bytes:
-        """Return the packet after the last one that was taken: that of a frame which was lost on its way."""
-        return self.take(self._played + self._frame_ms, now) if self._played else b""
+        index, rest = divmod(timestamp, self._frame_ms)
+        if rest or index not in self._sent:
+            return NOTHING
+        self.echo_at = now
+        around = range(index - BEHIND, index + AHEAD + 1)
+        return Played(index, tuple((number, self._sent[number]) for number in around if number in self._sent))
 
     def check(self, now: float, *, speaking: bool) -> None:
         """Forget all packets when no answer was spoken for so long that the device has played them."""
@@ -56,4 +66,3 @@ class EchoReference:
             self._until = now + KEPT_SECONDS
         elif self._sent and now >= self._until:
             self._sent.clear()
-            self._played = 0

@@ -7,7 +7,7 @@ utterances and recognition are those of the edge. No real room was measured.
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -16,18 +16,17 @@ from rich.console import Console
 from rich.table import Table
 
 from fleet.adapters.speech.audio_input import AudioInput, VadFrame
-from fleet.adapters.speech.echo_canceller import load_canceller
+from fleet.adapters.speech.echo_canceller import EchoCanceller
 from fleet.adapters.speech.echo_stream import EchoPool
 from fleet.adapters.speech.opus import Decoder, Encoder
 from fleet.adapters.speech.stream_state import LOST
 from fleet.adapters.speech.voice import Voice
 from fleet.core.own_words import is_own
 from fleet.core.playout import LEAD_OF_INTERRUPTIBLE
-from fleet.core.ports import EchoCanceller
 from fleet.core.reference import EchoReference
 from fleet.roles.edge.interruption import BARGE_IN_MS
 from fleet.roles.edge.listening.jitter_buffer import JitterBuffer, StampedPacket
-from fleet.roles.edge.listening.utterance_collector import Utterance, UtteranceCollector
+from fleet.roles.edge.listening.utterance_collector import OVER_ECHO_MS, Utterance, UtteranceCollector
 from fleet.wire.messages import AudioFormat
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.sim.audio.echo_path import RATE, EchoPath
@@ -76,25 +75,18 @@ class EchoExperiment(Experiment[list[EchoFigures]]):
     commands: int = 20
 
     async def measure(self, progress: Progress) -> list[EchoFigures]:
-        """Measure each level.
-
-        Raises:
-            ConfigError: The extra `aec` is not installed.
-        """
-        make = load_canceller()
+        """Measure each level."""
         packets = await answer_packets()
         said = [one for pair in zip(recordings("en"), recordings("zh"), strict=True) for one in pair]
         said = said[: self.commands] * self.repeats
         figures = []
         for level in self.levels:
             progress(f"echo of {level:+.0f} dB")
-            figures.append(await self._measure(level, make, packets, said))
+            figures.append(await self._measure(level, packets, said))
         return figures
 
-    async def _measure(
-        self, level: float, make: Callable[[], EchoCanceller], packets: list[bytes], said: list[Recording]
-    ) -> EchoFigures:
-        timed = TimedCancellers(make)
+    async def _measure(self, level: float, packets: list[bytes], said: list[Recording]) -> EchoFigures:
+        timed = TimedCancellers()
         audio_input = AudioInput(silero(), echo=EchoPool(timed.make))
         task = asyncio.create_task(audio_input.run())
         try:
@@ -131,14 +123,13 @@ class Heard:
 
 
 class TimedCancellers:
-    """Cancellers that note the CPU time that they take."""
+    """Makes cancellers, and notes the CPU time that they take."""
 
-    def __init__(self, make: Callable[[], EchoCanceller]) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._cpu = self._audio = 0.0
 
     def make(self) -> EchoCanceller:
-        return _Timed(self, self._make())
+        return _Timed(self)
 
     def note(self, cpu: float, audio: float) -> None:
         self._cpu += cpu
@@ -149,13 +140,14 @@ class TimedCancellers:
         return 1000 * self._cpu / self._audio if self._audio else 0.0
 
 
-class _Timed:
-    def __init__(self, notes: TimedCancellers, inner: EchoCanceller) -> None:
-        self._notes, self._inner = notes, inner
+class _Timed(EchoCanceller):
+    def __init__(self, notes: TimedCancellers) -> None:
+        super().__init__()
+        self._notes = notes
 
-    def process(self, near: bytes, far: bytes) -> tuple[bytes, bool]:
+    def process(self, near: bytes, number: int | None) -> tuple[bytes, bool]:
         begun = time.thread_time()
-        out = self._inner.process(near, far)
+        out = super().process(near, number)
         self._notes.note(time.thread_time() - begun, len(near) / 2 / RATE)
         return out
 
@@ -179,7 +171,7 @@ class EchoScene:
         self._encoder = Encoder(RATE, FRAME_MS, 16_000, 0, dtx=True, application="voip")
         self._reference = EchoReference(FRAME_MS)
         self._jitter = JitterBuffer()
-        self._collector = UtteranceCollector(600.0)
+        self._collector = _collector()
         self._stream = audio_input.open(AudioFormat(RATE, FRAME_MS), self, echoes=True)
         self._frames: asyncio.Queue[VadFrame] = asyncio.Queue()
         self._number = self._sent = self._slip = 0
@@ -197,7 +189,7 @@ class EchoScene:
             ended = await self._step(np.zeros(FRAME))
             if self._collector.overlap_ms >= BARGE_IN_MS or (ended and ended.voiced_ms >= BARGE_IN_MS):
                 interruptions += 1
-                self._collector = UtteranceCollector(600.0)
+                self._collector = _collector()
         self._stream.close()
         return interruptions
 
@@ -235,9 +227,9 @@ class EchoScene:
         ended = None
         for released in self._jitter.push(self._number, StampedPacket(packet, timestamp), self._number * 0.06):
             if isinstance(released, StampedPacket):
-                self._stream.feed(released.packet, self._reference.take(released.timestamp, 0.0))
+                self._stream.feed(released.packet, self._reference.find(released.timestamp, 0.0))
             else:
-                self._stream.feed(LOST, self._reference.take_next(0.0))
+                self._stream.feed(LOST)
             frame = await self._frames.get()
             collected = self._collector.add(frame.pcm, frame.speech, self._number * 0.06)
             self._stream.recording = self._collector.recording
@@ -257,6 +249,10 @@ class EchoScene:
         if self._random.random() < self._loss:
             return 0, np.zeros(FRAME)
         return (self._number + self._slip) * FRAME_MS, np.frombuffer(pcm, "<i2") / 32768
+
+
+def _collector() -> UtteranceCollector:
+    return UtteranceCollector(600.0, further_ms=OVER_ECHO_MS)
 
 
 async def answer_packets() -> list[bytes]:

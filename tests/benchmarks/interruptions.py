@@ -118,13 +118,14 @@ class InterruptionsExperiment(Experiment[InterruptionFigures]):
                 verdicts[verdict] = verdicts.get(verdict, 0) + 1
 
         async with _stage(questions, count) as stage:
-            whole = {language: await stage.tell(language) for language in STORIES}
+            answers = [passing[at : at + _EACH] for at in range(0, len(passing), _EACH)]
+            languages = [list(STORIES)[number % len(STORIES)] for number in range(len(answers))]
+            whole = {language: await stage.tell(language) for language in dict.fromkeys(languages)}
             passed: list[Passed] = []
             disturbed: list[tuple[str, Turn]] = []
-            for at in range(0, len(passing), _EACH):
-                progress(f"noises and backchannels: {at} of {len(passing)}")
-                language = list(STORIES)[at // _EACH % len(STORIES)]
-                turn, found = await stage.disturb(language, passing[at : at + _EACH])
+            for language, overlaps in zip(languages, answers, strict=True):
+                progress(f"noises and backchannels: {len(passed)} of {len(passing)}")
+                turn, found = await stage.disturb(language, overlaps)
                 disturbed.append((language, turn))
                 passed += found
             interrupted = []
@@ -133,8 +134,8 @@ class InterruptionsExperiment(Experiment[InterruptionFigures]):
                 interrupted.append(await stage.interrupt(list(STORIES)[at % len(STORIES)], overlap))
             violations = [f"{one.rule}: {one.detail}" for one in stage.device.report.violations]
         progress("recognising what the device heard")
-        answers = await _transcribe(whole, disturbed)
-        return InterruptionFigures(passed, answers, interrupted, verdicts, violations)
+        heard = await _transcribe(whole, disturbed)
+        return InterruptionFigures(passed, heard, interrupted, verdicts, violations)
 
 
 class _Stage:

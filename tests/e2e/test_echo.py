@@ -10,8 +10,6 @@ pytestmark = pytest.mark.speech
 
 
 async def test_a_user_is_understood_over_an_echo_as_loud_as_he_is_and_the_answer_does_not_interrupt_itself() -> None:
-    pytest.importorskip("livekit")
-    pytest.importorskip("pyaec")
     async with asyncio.timeout(600):
         [found] = await EchoExperiment(seconds=30, repeats=1, levels=[0.0], commands=4).measure(lambda _: None)
     assert found.self_interruptions == 0

@@ -21,7 +21,7 @@ class PcmAsr:
         self._endpoint = ModelEndpoint("ASR", base_url, api_key)
         self._seconds = seconds
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         deadline = asyncio.get_running_loop().time() + self._seconds
         async with self._endpoint.post("/recognize", deadline, content=pcm) as body:
             answer = await body.whole(deadline)
@@ -29,7 +29,7 @@ class PcmAsr:
             heard = _Answer.model_validate_json(answer)
         except ValidationError:
             raise self._endpoint.failure("gave an answer without a text", retryable=False) from None
-        return Transcript(heard.text.strip(), heard.language)
+        return Transcript(heard.text.strip(), heard.language or language)
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()

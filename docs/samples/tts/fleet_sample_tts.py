@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from fleet.adapters.model_endpoint import ModelEndpoint
-from fleet.core.ports import ProviderOptions
+from fleet.core.ports import USUAL_VOICE, ProviderOptions, VoiceOptions
 from fleet.ground.errors import ConfigError
 
 
@@ -17,10 +17,10 @@ class PcmTts:
         self._seconds = options.seconds
         self.sample_rate = options.sample_rate or 24_000
 
-    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+    async def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncGenerator[bytes, None]:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._seconds
-        asked = {"text": text, "voice": self._voice, "language": language}
+        asked = {"text": text, "voice": voice.name or self._voice, "language": language, "speed": voice.speed}
         odd = b""
         async with self._endpoint.post("/synthesize", deadline, json=asked) as body:
             while piece := await body.read(deadline):

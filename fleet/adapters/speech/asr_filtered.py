@@ -2,6 +2,7 @@
 
 import logging
 
+from fleet.adapters.contained import takes
 from fleet.core.ports import Asr, Transcript
 from fleet.core.text.phantoms import find_phantom
 from fleet.ground.metrics import turns
@@ -14,10 +15,12 @@ class FilteredAsr:
 
     def __init__(self, asr: Asr) -> None:
         self.inner = asr
+        self._takes_language = takes(asr.transcribe, "language")
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         """See `fleet.core.ports.Asr`."""
-        transcript = await self.inner.transcribe(pcm)
+        chosen = (language,) if language and self._takes_language else ()
+        transcript = await self.inner.transcribe(pcm, *chosen)
         if phantom := find_phantom(transcript.text):
             turns.phantoms.add(phantom)
             log.info("phantom transcript dropped", extra={"reason": phantom, "pii": {"text": transcript.text}})

@@ -46,35 +46,36 @@ class OpenAiAsr:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         """Return what was said; see `fleet.core.ports.Asr`. Without audio no request is sent."""
+        spoken = language or self._language or ""
         if not pcm:
-            return Transcript("", self._language or "")
+            return Transcript("", spoken)
         spans.current().set({"gen_ai.request.model": self._model})
         deadline = asyncio.get_running_loop().time() + self._timeout
         wav = await asyncio.to_thread(_pack, pcm, self._sample_rate)
         attempts = Attempts(RETRIES, deadline)
         while True:
             try:
-                return self._parse(await self._send(wav, deadline))
+                return self._parse(await self._send(wav, spoken, deadline), spoken)
             except ProviderError as error:
                 await attempts.pause(error)
 
-    async def _send(self, wav: bytes, deadline: float) -> bytes:
+    async def _send(self, wav: bytes, language: str, deadline: float) -> bytes:
         asked = {"model": self._model, "response_format": "json"}
-        asked |= {"language": self._language} if self._language else {}
+        asked |= {"language": language} if language else {}
         files = {"file": ("utterance.wav", wav, "audio/wav")}
         async with self._endpoint.post("/audio/transcriptions", deadline, data=asked, files=files) as body:
             return await body.whole(deadline)
 
-    def _parse(self, answer: bytes) -> Transcript:
+    def _parse(self, answer: bytes, spoken: str) -> Transcript:
         try:
             heard = _Answer.model_validate_json(answer)
         except ValidationError:
             raise self._endpoint.failure("gave an answer without a text", retryable=False) from None
         # Some endpoints return the language's English name, which is not a code.
         language = heard.language or ""
-        return Transcript(heard.text.strip(), language.lower() if len(language) == 2 else self._language or "")
+        return Transcript(heard.text.strip(), language.lower() if len(language) == 2 else spoken)
 
 
 def _pack(pcm: bytes, sample_rate: int) -> bytes:

@@ -1,6 +1,7 @@
 """Recognition with Whisper on CTranslate2, offline: the base model unless `FLEET_MODEL_DIR` has another."""
 
 import math
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,7 @@ _CONTEXT = 448
 SHORTEST_WINDOW, LONGEST_WINDOW = 18.0, 28.0
 """Seconds of the windows into which a long utterance is cut; Whisper's own limit is 30 s."""
 
+_LANGUAGE = re.compile(r"<\|[a-z]{2,3}\|>")
 _FILES = {"model.bin": WHISPER_MODEL, "config.json": WHISPER_CONFIG, "vocabulary.txt": WHISPER_VOCABULARY}
 
 
@@ -57,7 +59,7 @@ class _Model:
     array: Any
     """Makes a `ctranslate2.StorageView` from an array without copying it."""
     prompts: dict[str, list[str]]
-    """The tokens before the transcript, for each language."""
+    """The tokens before the transcript, for each language that the model knows."""
 
 
 class WhisperAsr:
@@ -81,12 +83,12 @@ class WhisperAsr:
         # The first run is slow. Run it now, so that no user waits for it.
         self._transcribe(bytes(whisper_mel.RATE * 2))
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         """Return what was said; see `fleet.core.ports.Asr`. A long utterance is recognised window by window."""
         said = Transcript("")
         for window in asr_windows.split(pcm, SHORTEST_WINDOW, LONGEST_WINDOW):
             if len(window) >= SHORTEST_BYTES:
-                part = await self._engine.run(partial(self._transcribe, window), self._limit)
+                part = await self._engine.run(partial(self._transcribe, window, language), self._limit)
                 if part is None:
                     turns.phantoms.add("prompt")
                 else:
@@ -97,13 +99,13 @@ class WhisperAsr:
         """Refuse further work."""
         self._engine.close()
 
-    def _transcribe(self, pcm: bytes) -> Transcript | None:
+    def _transcribe(self, pcm: bytes, spoken: str = "") -> Transcript | None:
         """Return what was said; None if the text comes from the prompt. Runs in the thread."""
         whisper = self._model.engine
         mel = self._model.array(whisper_mel.log_mel(pcm, whisper.n_mels))
         # Encode once for both the language and the text: encoding is nine tenths of the work.
         encoded = whisper.encode(mel)
-        language = self._language(encoded)
+        language = spoken if spoken in self._model.prompts else self._language(encoded)
         seconds = min(len(pcm) / 2 / whisper_mel.RATE, whisper_mel.LONGEST)
         text, confidence = self._text(encoded, language, self._model.prompts[language], seconds)
         if phantoms.is_made_of(text, PROMPTS.get(language, "")):
@@ -115,6 +117,8 @@ class WhisperAsr:
 
     def _text(self, encoded: Any, language: str, prompt: list[str], seconds: float) -> tuple[str, float]:
         """Return what the decoder makes of encoded audio, empty if that is noise, and how sure it is (0 to 1)."""
+        if language == "zh" and self._words is None:
+            self._words = CommandWords()
         words = self._words if language == "zh" else None
         beam = BEAM_OF_COMMANDS if words else BEAM
         found = self._model.engine.generate(
@@ -160,7 +164,8 @@ def _load(languages: tuple[str, ...], model_dir: Path | None) -> _Model:
             )
         except (RuntimeError, ValueError) as error:
             raise ConfigError(f"{WHISPER_MODEL.name} cannot be loaded: {error}") from error
-    prompts = {code: _prompt(code, vocabulary) for code in languages}
+    codes = (token[2:-2] for token in vocabulary if _LANGUAGE.fullmatch(token))
+    prompts = {code: _prompt(code, vocabulary) for code in codes}
     return _Model(engine, ctranslate2.StorageView.from_array, prompts)
 
 

@@ -16,6 +16,7 @@ from typing import Protocol
 from fleet.adapters.speech.echo_stream import EchoPool, EchoStream
 from fleet.adapters.speech.stream_state import StreamState
 from fleet.adapters.speech.vad_silero import RATE, Samples, SileroVad, VadState
+from fleet.core.reference import Played
 from fleet.ground.metrics import providers
 from fleet.wire.messages import AudioFormat
 
@@ -42,8 +43,8 @@ class _DecodedPacket:
 
     stream: "AudioInputStream"
     pcm: bytes
-    played: bytes = b""
-    """The packet that the device had just played."""
+    played: Played | None = None
+    """What the device had just played; None if the packet was lost."""
     echoes: bool = False
     """Whether all that is heard is the rest of an echo."""
     windows: list[Samples] | None = None
@@ -86,12 +87,12 @@ class AudioInputStream:
         self.dropped = 0
         """Packets that were dropped because too many waited."""
 
-    def feed(self, packet: bytes, played: bytes = b"") -> bool:
+    def feed(self, packet: bytes, played: Played | None = None) -> bool:
         """Take the next packet, or `LOST`; never blocks. False: it was dropped and counted, because too many wait.
 
         Args:
             packet: Opus.
-            played: The packet that the device played just before, whose echo may be in this one.
+            played: What the device had just played, whose echo may be in the packet; None if that is not known.
         """
         if self.closed or self._input.is_full(self.waiting):
             self.dropped += 1
@@ -105,7 +106,7 @@ class AudioInputStream:
         """End the stream; frames of packets that wait are not delivered."""
         self.closed = True
 
-    def decode(self, packet: bytes, played: bytes) -> _DecodedPacket:
+    def decode(self, packet: bytes, played: Played | None) -> _DecodedPacket:
         """Decode a packet. Runs in the thread."""
         if self.closed:
             return _DecodedPacket(self, b"", windows=[])
@@ -130,7 +131,7 @@ class AudioInputStream:
         packet.speech.append(0.0 if packet.echoes else self._stream.state.speech)
 
 
-_Fed = tuple[AudioInputStream, bytes, bytes]
+_Fed = tuple[AudioInputStream, bytes, Played | None]
 _Outcome = tuple[AudioInputStream, VadFrame]
 
 
@@ -142,7 +143,7 @@ class AudioInput:
         longest: Most waiting packets of all streams; further ones are dropped.
         longest_each: Most waiting packets of one stream.
         batch: Most packets in one batch.
-        echo: Has echo cancellers for devices whose echo the server cancels; None if they are not installed.
+        echo: Has echo cancellers for devices whose echo the server cancels; None if it cancels none.
     """
 
     def __init__(

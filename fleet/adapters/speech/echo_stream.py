@@ -3,8 +3,13 @@
 from collections.abc import Callable
 from weakref import WeakSet
 
+import numpy as np
+
+from fleet.adapters.speech.echo_canceller import EchoCanceller
+from fleet.adapters.speech.echo_far import FRAME, Samples
 from fleet.adapters.speech.opus import Decoder, OpusError
-from fleet.core.ports import ASR_RATE, EchoCanceller
+from fleet.core.ports import ASR_RATE
+from fleet.core.reference import Played
 
 MOST_CANCELLERS = 32
 """Streams that have a canceller: together they take half of a core while all their devices speak."""
@@ -20,7 +25,7 @@ class EchoPool:
         most: Streams that have one at the same time.
     """
 
-    def __init__(self, make: Callable[[], EchoCanceller], most: int = MOST_CANCELLERS) -> None:
+    def __init__(self, make: Callable[[], EchoCanceller] = EchoCanceller, most: int = MOST_CANCELLERS) -> None:
         self._make = make
         self._most = most
         self._lent: WeakSet[EchoCanceller] = WeakSet()
@@ -47,27 +52,34 @@ class EchoStream:
         self._decoder = Decoder(ASR_RATE)
         self._tail = 0
 
-    def process(self, near: bytes, played: bytes) -> tuple[bytes, bool]:
+    def process(self, near: bytes, played: Played | None) -> tuple[bytes, bool]:
         """Return the microphone's audio without the echo, and whether there may be speech in it.
 
         Without a canceller it is silence while the device plays something, as if it could not listen meanwhile.
 
         Args:
             near: A frame of the microphone at 16 kHz.
-            played: The packet that the device had just played; empty if there was none.
+            played: What the device had just played; None if the frame was lost.
         """
-        self._tail = _TAIL_FRAMES if played else max(0, self._tail - 1)
+        self._tail = _TAIL_FRAMES if played and played.index else max(0, self._tail - 1)
         if not self._tail:
             return near, True
         if self._canceller is None:
             self._canceller = self._pool.lend()
-        far = self._decode(played)
-        if self._canceller is None or len(far) > len(near):
+        if self._canceller is None or len(near) != 2 * FRAME:
             return bytes(len(near)), False
-        return self._canceller.process(near, far.ljust(len(near), b"\0"))
+        if played:
+            self._add_sounds(self._canceller, played)
+        return self._canceller.process(near, played.index if played else None)
 
-    def _decode(self, packet: bytes) -> bytes:
+    def _add_sounds(self, canceller: EchoCanceller, played: Played) -> None:
+        for number, packet in played.packets:
+            if number > canceller.newest:
+                canceller.add(number, self._decode(packet))
+
+    def _decode(self, packet: bytes) -> Samples:
         try:
-            return self._decoder.decode(packet) if packet else b""
+            sound = np.frombuffer(self._decoder.decode(packet), "<i2")[:FRAME]
         except OpusError:
-            return b""
+            sound = np.zeros(0, np.int16)
+        return np.pad(sound.astype(np.float32) / np.float32(32768), (0, FRAME - len(sound)))

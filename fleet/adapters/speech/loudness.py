@@ -54,7 +54,8 @@ class VoiceLevels:
 
     def find(self, voice: str) -> VoiceLevel:
         """Return the level of a voice by its name; of too many names, the last ones share one."""
-        return self._levels.setdefault(voice if len(self._levels) < _MOST_VOICES else "", VoiceLevel())
+        known = voice in self._levels or len(self._levels) < _MOST_VOICES
+        return self._levels.setdefault(voice if known else "", VoiceLevel())
 
 
 class Leveller:

@@ -47,13 +47,16 @@ class HibariVoice:
         # hibari reads "×" as a word, but leaves out "*".
         return str(self._read(_MULTIPLICATION.sub(" × ", text)))
 
-    def synthesize(self, text: str) -> Waveform:
+    def synthesize(self, text: str, speed: float = 1.0) -> Waveform:
         """Return the audio of a piece of text of at most `LONGEST` characters; empty if nothing in it can be spoken."""
         phonemes = self.phonemes(text)
         ids = [self._phoneme_ids[symbol] for symbol in phonemes if symbol in self._phoneme_ids][:_LONGEST_PHONEMES]
         if not any(symbol.isalpha() for symbol in phonemes):
             return np.zeros(0, np.float32)
-        inputs: dict[str, NDArray[Any]] = {"ids": np.array([[0, *ids, 0]], np.int64), "speed": np.ones(1, np.float32)}
+        inputs: dict[str, NDArray[Any]] = {
+            "ids": np.array([[0, *ids, 0]], np.int64),
+            "speed": np.full(1, speed, np.float32),
+        }
         parts = [output[0] for output in self._session.run(None, inputs)]
         audio: Waveform = self._synthesize(*parts, self._random)
         return audio

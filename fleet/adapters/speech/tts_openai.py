@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleet.adapters.model_endpoint import Attempts, EndpointRefused, ModelEndpoint
 from fleet.adapters.speech.unwrap import Unwrapper
+from fleet.core.ports import USUAL_VOICE, VoiceOptions
 from fleet.ground.errors import ProviderError
 from fleet.ground.tracing import spans
 
@@ -68,7 +69,7 @@ class OpenAiTts:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+    async def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncGenerator[bytes, None]:
         """Yield the audio of a sentence; see `fleet.core.ports.Tts`. The endpoint detects the language itself."""
         if not text.strip():
             return
@@ -79,7 +80,7 @@ class OpenAiTts:
         started = False
         while True:
             try:
-                async with aclosing(self._ask(text, extras, deadline)) as pieces:
+                async with aclosing(self._ask(text, extras, deadline, voice)) as pieces:
                     async for piece in pieces:
                         started = True
                         self._keep(extras)
@@ -99,13 +100,17 @@ class OpenAiTts:
             log.warning("endpoint refuses fields", extra={"endpoint": str(self._endpoint), "names": [*self._extras]})
             self._extras = extras
 
-    async def _ask(self, text: str, extras: dict[str, Any], deadline: float) -> AsyncGenerator[bytes, None]:
+    async def _ask(
+        self, text: str, extras: dict[str, Any], deadline: float, voice: VoiceOptions
+    ) -> AsyncGenerator[bytes, None]:
         asked: SpeechCreateParams = {
             "input": text,
             "model": self._model,
-            "voice": self._voice,
+            "voice": voice.name or self._voice,
             "response_format": "pcm",
         }
+        if voice.speed != USUAL_VOICE.speed:
+            asked["speed"] = voice.speed
         async with self._endpoint.post("/audio/speech", deadline, json={**asked, **extras}) as body:
             unwrapper = Unwrapper(self._sample_rate, body.kind)
             sounded, new = False, 0

@@ -3,6 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
@@ -11,7 +12,7 @@ from fleet.adapters.speech.engines import Engine
 from fleet.adapters.speech.loudness import Leveller, VoiceLevels
 from fleet.adapters.speech.opus import Encoder
 from fleet.adapters.speech.pcm import Resampler, size_of
-from fleet.core.ports import Tts
+from fleet.core.ports import USUAL_VOICE, Tts, VoiceOptions
 from fleet.wire.messages import AudioFormat
 
 LONGEST_KEPT = 40
@@ -32,7 +33,17 @@ _LOOKAHEAD_US = 6_500
 
 _HAN = re.compile(r"[㐀-䶿一-鿿]")
 
-Phrase = tuple[str, str, AudioFormat]
+Phrase = tuple[str, str, AudioFormat, str, VoiceOptions]
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who speaks a sentence: an engine, and one of its voices."""
+
+    tts: Tts
+    options: VoiceOptions = USUAL_VOICE
+    engine: str = ""
+    """Names the engine; empty for that of the settings."""
 
 
 class Voice:
@@ -48,7 +59,8 @@ class Voice:
     """
 
     def __init__(self, tts: Tts, *, bitrate: Literal["24k", "32k"] = "32k", kept_bytes: int = _KEPT_BYTES) -> None:
-        self._tts = tts
+        self.usual = Speaker(tts)
+        """Speaks unless another one is asked for."""
         self._bitrate, self._complexity = ENCODINGS[bitrate]
         self._kept = PhraseCache(kept_bytes)
         self._levels = VoiceLevels()
@@ -58,7 +70,9 @@ class Voice:
         """End the encoding threads."""
         self._engine.close()
 
-    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[Sequence[bytes], None]:
+    async def packets(
+        self, text: str, language: str, downlink: AudioFormat, speaker: Speaker | None = None
+    ) -> AsyncGenerator[Sequence[bytes], None]:
         """Yield the packets of a sentence as soon as there is audio for them; the last is filled with silence.
 
         They come in pieces of at most `_BATCH_MS`, a short phrase that was kept in one piece: a hand-over for each
@@ -68,21 +82,23 @@ class Voice:
             text: Cleaned for speech.
             language: ISO 639-1 code, or empty to detect it from the text.
             downlink: The format that the device plays.
+            speaker: Who speaks; None for the usual one.
 
         Raises:
             ProviderError: The `Tts` failed.
             Overloaded: The queue of the `Tts` or of the encoder is full.
             OpusError: Opus does not have the format of the device.
         """
-        phrase = (text, language, downlink)
+        speaker = speaker or self.usual
+        phrase = (text, language, downlink, speaker.engine, speaker.options)
         if kept := self._kept.get(phrase):
             yield kept
             return
         made: list[bytes] = []
-        rate, encoder = self._tts.sample_rate, self._encoder(downlink, voice_of(text, language))
+        rate, encoder = speaker.tts.sample_rate, self._encoder(downlink, voice_of(text, language), speaker)
         least, most = size_of(downlink.frame_ms, rate), size_of(_BATCH_MS, rate)
         waiting = bytearray()
-        async with closing(self._tts.speak(text, language)) as pieces:
+        async with closing(speaker.tts.speak(text, language, speaker.options)) as pieces:
             async for piece in pieces:
                 waiting += piece
                 while len(waiting) >= least:
@@ -97,10 +113,11 @@ class Voice:
         if len(text) <= LONGEST_KEPT:
             self._kept.put(phrase, made)
 
-    def _encoder(self, downlink: AudioFormat, voice: str) -> "_SentenceEncoder":
-        leveller = Leveller(self._levels.find(voice), self._tts.sample_rate)
+    def _encoder(self, downlink: AudioFormat, voice: str, speaker: Speaker) -> "_SentenceEncoder":
+        rate = speaker.tts.sample_rate
+        leveller = Leveller(self._levels.find(f"{voice} {speaker.options.name} {speaker.engine}".rstrip()), rate)
         encoder = Encoder(downlink.sample_rate, downlink.frame_ms, self._bitrate, self._complexity)
-        resampler = Resampler(self._tts.sample_rate, downlink.sample_rate)
+        resampler = Resampler(rate, downlink.sample_rate)
         return _SentenceEncoder(leveller, resampler, encoder, downlink.sample_rate)
 
 

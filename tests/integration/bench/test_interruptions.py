@@ -8,7 +8,7 @@ from tests.support.bench_command import run_bench
 
 pytestmark = pytest.mark.conversation
 
-COUNT = 4
+COUNT = 1
 
 
 async def test_what_speech_over_an_answer_does_is_measured(tmp_path: Path) -> None:

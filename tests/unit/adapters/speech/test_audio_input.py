@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from fleet.adapters.speech.audio_input import AudioInput, VadFrame
+from fleet.adapters.speech.echo_canceller import EchoCanceller
 from fleet.adapters.speech.echo_stream import EchoPool
 from fleet.adapters.speech.opus import Encoder
 from fleet.adapters.speech.vad_silero import Samples, SileroVad, VadState
+from fleet.core.reference import NOTHING, Played
 from fleet.wire.messages import AudioFormat
 from tests.support.listening import UPLINK, Listener, packets, running, tone
 
@@ -67,16 +69,16 @@ async def test_a_packet_without_audio_or_damaged_is_silence_and_the_stream_goes_
 
 
 async def test_the_rest_of_an_echo_is_no_speech_and_what_a_user_says_over_it_is(vad: LoudnessVad) -> None:
-    class Canceller:
-        def process(self, near: bytes, far: bytes) -> tuple[bytes, bool]:
-            return near[::-1], not any(far)
+    class Canceller(EchoCanceller):
+        def process(self, near: bytes, number: int | None) -> tuple[bytes, bool]:
+            return near[::-1], not number
 
-    sound, played = packets(tone(0.36)), Encoder(24_000, 60).encode(tone(0.09))
+    sound, played = packets(tone(0.36)), Played(1, ((1, Encoder(24_000, 60).encode(tone(0.09))),))
     async with running(AudioInput(vad, echo=EchoPool(Canceller))) as ears:
         listener, other = Listener(ears, echoes=True), Listener(ears)
         for heard in (listener, other):
             for number, packet in enumerate(sound):
-                heard.ear.feed(packet, played if number < 3 else b"")
+                heard.ear.feed(packet, played if number < 3 else NOTHING)
         frames, plain = await listener.wait(6), await other.wait(6)
     assert [frame.speech for frame in frames] == [0.0] * 3 + [1.0] * 3
     assert frames[2].pcm == plain[2].pcm[::-1]

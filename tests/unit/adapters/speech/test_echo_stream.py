@@ -1,40 +1,62 @@
 import gc
 
+import numpy as np
+
+from fleet.adapters.speech.echo_canceller import EchoCanceller
+from fleet.adapters.speech.echo_far import Samples
 from fleet.adapters.speech.echo_stream import EchoPool, EchoStream
 from fleet.adapters.speech.opus import Encoder
+from fleet.core.reference import NOTHING, Played
 from tests.support.listening import tone
 
 NEAR = tone(0.06, 300)
-PLAYED = Encoder(24_000, 60).encode(tone(0.09))
+PACKET = Encoder(24_000, 60).encode(tone(0.09))
+PLAYED = Played(3, ((2, PACKET), (3, PACKET), (4, PACKET)))
 
 
-class Canceller:
+class Canceller(EchoCanceller):
     """Notes what it is given; its output is distinct from its input."""
 
     def __init__(self) -> None:
-        self.far: list[bytes] = []
+        super().__init__()
+        self.sounds: dict[int, Samples] = {}
+        self.numbers: list[int | None] = []
 
-    def process(self, near: bytes, far: bytes) -> tuple[bytes, bool]:
-        self.far.append(far)
+    def add(self, number: int, sound: Samples) -> None:
+        super().add(number, sound)
+        self.sounds[number] = sound
+
+    def process(self, near: bytes, number: int | None) -> tuple[bytes, bool]:
+        self.numbers.append(number)
         return b"w" * len(near), True
 
 
 def test_audio_passes_unchanged_until_the_device_plays_something() -> None:
     made: list[Canceller] = []
     stream = EchoStream(EchoPool(lambda: made.append(Canceller()) or made[-1]))
-    assert stream.process(NEAR, b"") == (NEAR, True)
+    assert stream.process(NEAR, NOTHING) == stream.process(NEAR, None) == (NEAR, True)
     assert not made
     assert stream.process(NEAR, PLAYED) == (b"w" * 1920, True)
-    assert len(made[0].far[0]) == 1920 and any(made[0].far[0])
+    assert list(made[0].sounds) == [2, 3, 4]
+    assert all(len(sound) == 960 and 0.01 < np.max(np.abs(sound)) <= 1 for sound in made[0].sounds.values())
+
+
+def test_each_packet_is_decoded_once() -> None:
+    canceller = Canceller()
+    stream = EchoStream(EchoPool(lambda: canceller))
+    stream.process(NEAR, PLAYED)
+    canceller.sounds.clear()
+    stream.process(NEAR, Played(4, ((3, PACKET), (4, PACKET), (5, PACKET))))
+    assert list(canceller.sounds) == [5]
 
 
 def test_the_echo_is_removed_for_half_a_second_after_the_last_packet_and_not_longer() -> None:
     canceller = Canceller()
     stream = EchoStream(EchoPool(lambda: canceller))
     stream.process(NEAR, PLAYED)
-    after = [stream.process(NEAR, b"")[0] != NEAR for _ in range(12)]
+    after = [stream.process(NEAR, None if number == 3 else NOTHING)[0] != NEAR for number in range(12)]
     assert after == [True] * 7 + [False] * 5
-    assert canceller.far[-1] == bytes(1920)
+    assert canceller.numbers == [3, 0, 0, 0, None, 0, 0, 0]
 
 
 def test_a_stream_without_a_canceller_is_silent_while_the_device_plays() -> None:
@@ -47,9 +69,9 @@ def test_a_stream_without_a_canceller_is_silent_while_the_device_plays() -> None
     assert second.process(NEAR, PLAYED)[0] == b"w" * 1920
 
 
-def test_a_damaged_packet_is_silence_and_one_of_another_length_cannot_be_aligned() -> None:
+def test_a_damaged_packet_is_silence_and_a_frame_of_another_length_cannot_be_aligned() -> None:
     canceller = Canceller()
     stream = EchoStream(EchoPool(lambda: canceller))
-    stream.process(NEAR, b"\xff\xff\xff\xff")
-    assert canceller.far == [bytes(1920)]
+    stream.process(NEAR, Played(1, ((1, b"\xff\xff\xff\xff"),)))
+    assert not canceller.sounds[1].any() and len(canceller.sounds[1]) == 960
     assert stream.process(NEAR[:640], PLAYED) == (bytes(640), False)

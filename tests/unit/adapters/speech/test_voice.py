@@ -7,6 +7,7 @@ import pytest
 
 from fleet.adapters.speech.opus import Decoder, OpusError
 from fleet.adapters.speech.voice import LONGEST_KEPT, PhraseCache, Voice
+from fleet.core.ports import USUAL_VOICE, VoiceOptions
 from fleet.ground.errors import ProviderError
 from fleet.wire.messages import AudioFormat
 
@@ -38,7 +39,7 @@ class ScriptedTts:
         self.gate: asyncio.Event | None = None
         self.error: ProviderError | None = None
 
-    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+    async def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncGenerator[bytes, None]:
         self.asked.append((text, language))
         try:
             for index, piece in enumerate(self.pieces):
@@ -181,7 +182,7 @@ async def test_a_voice_that_cannot_be_closed_will_do() -> None:
     class Bare:
         sample_rate = 24_000
 
-        def speak(self, text: str, language: str) -> AsyncIterator[bytes]:
+        def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncIterator[bytes]:
             return self
 
         def __aiter__(self) -> "Bare":
