@@ -18,8 +18,11 @@ from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
 from fleet.run.monitoring import run_monitoring
 from fleet.run.resources import ProcessResources, open_resources
 
-_BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "health", "version", "--version")
-_OPERATIONS = ("devices", "memory", "keys", "tokens", "certs", "doctor", "settings")
+_BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "control", "health", "version", "--version")
+_OPERATIONS = (
+    *("devices", "groups", "agents", "providers", "events", "conversations", "usage", "audit", "memory", "keys"),
+    *("tokens", "certs", "db", "doctor", "settings"),
+)
 _WORKBENCH = ("sim", "conformance", "endurance")
 _ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
 _SETTINGS_HINT = "Set environment variables, or FLEET_CONFIG to the path of a TOML file: see `fleet settings`."
@@ -136,6 +139,19 @@ def run_front(mqtt_url: MqttUrl = None, redis_url: RedisUrl = None) -> None:
     _run({"mqtt_url": mqtt_url, "redis_url": redis_url}, serve)
 
 
+@app.command("control")
+def run_control(redis_url: RedisUrl = None) -> None:
+    """Run control. It serves the REST API, with the registry of devices in SQL (FLEET_DATABASE_URL)."""
+    from fleet.run.control import control
+
+    _run(
+        {"redis_url": redis_url},
+        lambda settings: _serve_role(
+            settings, "control", lambda resources: control(resources, typer.echo), broker=False
+        ),
+    )
+
+
 @app.command("demo-llm")
 def run_demo_llm(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -193,16 +209,37 @@ def _run(
 
 def add_operator_commands() -> None:
     """Add the commands for operators."""
-    from fleet.operations import certs_command, devices_command, keys_command, memory_command, tokens_command
+    from fleet.operations import (
+        agents_command,
+        certs_command,
+        conversations_command,
+        db_command,
+        devices_command,
+        groups_command,
+        keys_command,
+        memory_command,
+        providers_command,
+        tokens_command,
+    )
+    from fleet.operations.audit_command import audit
     from fleet.operations.commands_reference import commands
     from fleet.operations.doctor.command import doctor
+    from fleet.operations.events_command import events, usage
     from fleet.operations.settings_command import settings
 
     app.add_typer(devices_command.app, name="devices")
+    app.add_typer(groups_command.app, name="groups")
+    app.add_typer(agents_command.app, name="agents")
+    app.add_typer(providers_command.app, name="providers")
+    app.command("events")(events)
+    app.add_typer(conversations_command.app, name="conversations")
+    app.command("usage")(usage)
+    app.command("audit")(audit)
     app.add_typer(memory_command.app, name="memory")
     app.add_typer(keys_command.app, name="keys")
     app.add_typer(tokens_command.app, name="tokens")
     app.add_typer(certs_command.app, name="certs")
+    app.add_typer(db_command.app, name="db")
     app.command("doctor")(doctor)
     app.command("settings")(settings)
     app.command("commands")(commands)

@@ -1,10 +1,23 @@
 """Models whose every failure is a `ProviderError` or `Overloaded`, as the ports promise: built-in ones and plugins."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from fleet.core.ports import USUAL, Asr, LlmAdapter, LlmEvent, LlmOptions, Message, ToolOffer, Transcript, Tts
+from fleet.core.ports import (
+    USUAL,
+    USUAL_VOICE,
+    Asr,
+    LlmAdapter,
+    LlmEvent,
+    LlmOptions,
+    Message,
+    ToolOffer,
+    Transcript,
+    Tts,
+    VoiceOptions,
+)
 from fleet.ground.tasks import provider_errors
 
 T = TypeVar("T")
@@ -16,10 +29,10 @@ class ContainedAsr:
     def __init__(self, asr: Asr) -> None:
         self.inner = asr
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         """See `fleet.core.ports.Asr`."""
         with provider_errors("asr"):
-            heard = await self.inner.transcribe(pcm)
+            heard = await self.inner.transcribe(pcm, *((language,) if language else ()))
             # A plugin may return what no caller can use.
             return Transcript(heard.text + "", heard.language + "", heard.confidence)
 
@@ -33,16 +46,18 @@ class ContainedTts:
 
     def __init__(self, tts: Tts) -> None:
         self.inner = tts
+        self._takes_voice = takes(tts.speak, "voice")
 
     @property
     def sample_rate(self) -> int:
         """Of the audio that `speak` yields, in Hz."""
         return self.inner.sample_rate
 
-    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
-        """See `fleet.core.ports.Tts`."""
+    async def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncGenerator[bytes, None]:
+        """See `fleet.core.ports.Tts`. A plugin that was written before voices could be chosen has only its own."""
+        chosen = (voice,) if self._takes_voice else ()
         with provider_errors("tts"):
-            async with closing(self.inner.speak(text, language)) as pieces:
+            async with closing(self.inner.speak(text, language, *chosen)) as pieces:
                 async for piece in pieces:
                     yield piece
 
@@ -69,6 +84,14 @@ class ContainedLlm:
     async def aclose(self) -> None:
         """See `fleet.core.ports.LlmAdapter`."""
         await self.inner.aclose()
+
+
+def takes(method: Callable[..., object], name: str) -> bool:
+    """Whether a method has an argument of this name: plugins were written for several versions of the ports."""
+    try:
+        return name in inspect.signature(method).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 @asynccontextmanager

@@ -40,6 +40,10 @@ class AgentTools(Protocol):
     def offers(self) -> Sequence[ToolOffer]:
         """The tools as the model sees them."""
 
+    @property
+    def question(self) -> str:
+        """What the server asks the user after the calls; the turn ends with it. Empty: the model goes on."""
+
     async def call(self, call: ToolCall) -> str:
         """Run one call and return its outcome as text for the model; a failure of the tool is an outcome.
 
@@ -87,23 +91,23 @@ async def run_turn(
         llm: The model.
         tools: What it may call; the calls of one message run side by side.
         output: Takes each piece of text, and every message before the next step.
-        before: Where to continue. Requested calls are passed to `tools` once more, under the same ids.
+        before: Where to continue. Requested calls are recorded and passed to `tools` once more, under the same ids.
         options: Options of each request to the model.
 
     Returns:
-        The messages of the turn, from the first assistant message to the answer. The answer is empty if the model wrote
-        nothing, also after a second request.
+        The messages of the turn, from the first assistant message to the answer, or to the question of `tools`. The
+        answer is empty if the model wrote nothing, also after a second request.
 
     Raises:
         ProviderError: The model failed; the text passed to `output` before stays spoken.
     """
     added, said = before.messages, before.said
     if added and added[-1].calls:
-        added = await _run_calls(added, tools)
         await output.record(added)
+        added = await _run_calls(added, tools, output)
     model = _Model(llm, tools, output, options)
     left = max(MOST_ROUNDS - sum(message.role == "assistant" for message in added), 1)
-    while True:
+    while not tools.question:
         left -= 1
         message = await model.ask(asked, added, said, may_call=left > 0)
         parts = (*added, *(Message("assistant", part) for part in said), message)
@@ -113,9 +117,9 @@ async def run_turn(
         added, said = parts, ()
         await output.record(added)
         if not message.calls:
-            return added
-        added = await _run_calls(added, tools)
-        await output.record(added)
+            break
+        added = await _run_calls(added, tools, output)
+    return added
 
 
 @dataclass(slots=True)
@@ -172,8 +176,8 @@ def _unreadable(messages: Sequence[Message]) -> int:
     return sum(any(read_arguments(call.arguments) is None for call in message.calls) for message in messages)
 
 
-async def _run_calls(added: tuple[Message, ...], tools: AgentTools) -> tuple[Message, ...]:
-    """Return the messages with the outcomes of the last one's calls.
+async def _run_calls(added: tuple[Message, ...], tools: AgentTools, output: TurnOutput) -> tuple[Message, ...]:
+    """Return the messages with the outcomes of the last one's calls, and the question of the tools, if there is one.
 
     Raises:
         FleetError: A call had no outcome; the others are cancelled.
@@ -186,4 +190,10 @@ async def _run_calls(added: tuple[Message, ...], tools: AgentTools) -> tuple[Mes
         # What ends one call mostly ends all of them: the store is away, or the shard is another worker's.
         raise failures.exceptions[0] from None
     outcomes = [Message("tool", task.result(), call_id=call.id) for call, task in zip(calls, running, strict=True)]
-    return (*added, *outcomes)
+    added = (*added, *outcomes)
+    await output.record(added)
+    if tools.question:
+        await output.say(tools.question)
+        added = (*added, Message("assistant", tools.question))
+        await output.record(added)
+    return added

@@ -68,11 +68,13 @@ class Endpointer:
     Args:
         endpoint_ms: Silence that ends an utterance.
         pause_ms: Silence that is a pause; from `endpoint_ms` on there are no pauses.
+        preroll_ms: Audio in front of the first speech frame that belongs to an utterance.
     """
 
-    def __init__(self, endpoint_ms: float, pause_ms: float = LONGEST_MS) -> None:
+    def __init__(self, endpoint_ms: float, pause_ms: float = LONGEST_MS, preroll_ms: float = PREROLL_MS) -> None:
         self._endpoint_ms = endpoint_ms
         self._pause_ms = pause_ms
+        self.preroll_ms = preroll_ms
         self._window: deque[tuple[bool, float]] = deque()
         self._length = 0.0
         self._silence = 0.0
@@ -109,7 +111,7 @@ class Endpointer:
         voiced = sum(length for is_speech, length in self._window if is_speech)
         if voiced < START_MS:
             return None
-        back = self._since_first_speech() + PREROLL_MS
+        back = self._since_first_speech() + self.preroll_ms
         self.reset()
         self.inside, self._length = True, back
         return Started(back, voiced)

@@ -99,7 +99,6 @@ class Playout:
     ) -> None:
         self._frame = frame_ms / 1000
         self._pacing = pacing
-        self._lead = (pacing.lead - 1) * self._frame
         self._silence = silence
         self._queue: deque[bytes | int] = deque()
         self._ended = False
@@ -112,6 +111,8 @@ class Playout:
         """Packets that are not sent yet."""
         self.begun = 0
         """Sentences whose first packet was sent."""
+        self.sent = 0
+        """Packets of speech that were sent, without filling silence."""
 
     @property
     def started(self) -> bool:
@@ -197,7 +198,8 @@ class Playout:
             return None
         if self.waiting:
             prefilled = device.played_at - device.sent_at >= (PREFILL - 1) * self._frame
-            due, spaced = device.played_at - self._lead, device.sent_at + (self._frame / 2 if prefilled else SPACING)
+            due = device.played_at - (self._pacing.lead - 1) * self._frame
+            spaced = device.sent_at + (self._frame / 2 if prefilled else SPACING)
             if device.made_up and isinstance(self._queue[0], int):
                 # Between two sentences the queue runs empty, which corrects the model.
                 due = device.played_at + device.made_up * self._frame
@@ -217,6 +219,7 @@ class Playout:
             item = self._queue.popleft()
             if isinstance(item, bytes):
                 self.waiting -= 1
+                self.sent += 1
                 packet = item
             else:
                 begins += (item,)

@@ -29,11 +29,12 @@ class Transcript:
 class Asr(Protocol):
     """Turns one utterance into text."""
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         """Return what was said.
 
         Args:
             pcm: The utterance at 16 kHz.
+            language: ISO 639-1 code of the language that is spoken; empty to do as the settings say.
 
         Raises:
             ProviderError: The engine or endpoint failed, or its limit in time passed.
@@ -42,18 +43,6 @@ class Asr(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections and threads."""
-
-
-class EchoCanceller(Protocol):
-    """Removes the answer from what a microphone hears of it; one for each stream, used by one thread at a time."""
-
-    def process(self, near: bytes, far: bytes) -> tuple[bytes, bool]:
-        """Return the microphone's audio without the echo, and whether anything but the rest of the echo is in it.
-
-        Args:
-            near: The next audio of the microphone at 16 kHz, a multiple of 20 ms.
-            far: What the loudspeaker played 0 to 200 ms before it, of the same length.
-        """
 
 
 class TurnDetector(Protocol):
@@ -74,6 +63,20 @@ class TurnDetector(Protocol):
         """Let go of connections and threads."""
 
 
+@dataclass(frozen=True, slots=True)
+class VoiceOptions:
+    """Which voice speaks, and how."""
+
+    name: str = ""
+    """At its provider; empty for that of the settings. One that the provider does not have is its usual one."""
+    speed: float = 1.0
+    """0.5 to 2; 1 is the usual speed."""
+
+
+USUAL_VOICE = VoiceOptions()
+"""The voice of the settings."""
+
+
 class Tts(Protocol):
     """Turns one sentence into audio."""
 
@@ -81,7 +84,7 @@ class Tts(Protocol):
     def sample_rate(self) -> int:
         """Of the audio that `speak` yields, in Hz."""
 
-    def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+    def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncGenerator[bytes, None]:
         """Yield the audio of a sentence in pieces of any length (whole samples), as soon as each is ready.
 
         Closing the iterator ends the work behind it.
@@ -89,6 +92,7 @@ class Tts(Protocol):
         Args:
             text: Cleaned for speech: no Markdown, no emoji.
             language: ISO 639-1 code, or empty to find it from the text.
+            voice: Of this sentence. Sentences of several voices are spoken side by side.
 
         Raises:
             ProviderError: The engine or endpoint failed, or its limit in time passed.

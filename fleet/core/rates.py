@@ -7,6 +7,7 @@ from dataclasses import dataclass
 MOST_KEYS = 65_536
 """Bound of the buckets kept at a time; one takes about 150 bytes."""
 
+_ROUNDING = 1e-6
 _FORM = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)/(\d{1,7})", re.ASCII)
 
 
@@ -51,6 +52,10 @@ class Buckets:
 
     def __len__(self) -> int:
         return len(self._full_at)
+
+    def left(self, key: str, now: float) -> int:
+        """Return how many tokens a key's bucket has."""
+        return int((self._slack - max(self._full_at.get(key, now) - now, 0.0)) / self._interval + 1 + _ROUNDING)
 
     def take(self, key: str, now: float, cost: int = 1) -> float:
         """Take `cost` tokens from a key's bucket; return 0, or the seconds until there are enough.

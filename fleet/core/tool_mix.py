@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from fleet.core.agent import AgentTools
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.server_tools import ServerResult, ServerTools
+from fleet.core.tool_gate import DENIED, ToolGate
 from fleet.core.toolbox import MOST_OFFERS, PROGRAM, Refusal, Toolbox, no_such_tool
 from fleet.wire.mcp import ToolSpec, clip
 
@@ -31,15 +32,20 @@ class ToolMix:
         run: Runs one of the server's.
         begun: Ids of calls that an earlier owner of this turn may have made. Of these, only calls of repeatable server
             tools are run.
+        gate: Of the turn; without one every call is made.
     """
 
-    def __init__(self, own: AgentTools, server: ServerTools, run: Run, begun: Collection[str] = ()) -> None:
+    def __init__(
+        self, own: AgentTools, server: ServerTools, run: Run, begun: Collection[str] = (), gate: ToolGate | None = None
+    ) -> None:
         self._own = own
         self._server = server
         self._run = run
         self._begun = set(begun)
+        self._gate = gate = gate or ToolGate()
         specs = [_spec(offer) for offer in server.offers]
-        self._box = Toolbox(specs, {offer.name for offer in own.offers}, PROGRAM, validates=False)
+        taken = {offer.name for offer in own.offers}
+        self._box = Toolbox(specs, taken, PROGRAM, validates=False, hides=lambda name: gate.hides(name, "server"))
         self._names = frozenset(offer.name for offer in self._box.offers)
         left_out = self._box.left_out + max(0, len(own.offers) + len(self._names) - MOST_OFFERS)
         if left_out:
@@ -49,9 +55,15 @@ class ToolMix:
     def offers(self) -> Sequence[ToolOffer]:
         return (*self._own.offers, *self._box.offers)[:MOST_OFFERS]
 
+    @property
+    def question(self) -> str:
+        return self._gate.question
+
     async def call(self, call: ToolCall) -> str:
         if call.name in self._names:
             return await self._call_server(call)
+        if call.name in self._box.hidden | self._gate.hidden:
+            return DENIED
         if not any(call.name == offer.name for offer in self._own.offers):
             return no_such_tool(call.name, [offer.name for offer in self.offers]).reason
         return await self._own.call(call)
@@ -61,6 +73,8 @@ class ToolMix:
         if isinstance(prepared, Refusal):
             return prepared.reason
         name = prepared.tool.name
+        if outcome := await self._gate.check(call, name, "server", prepared.arguments):
+            return outcome
         if call.id in self._begun:
             # Another call of this turn may have the same id.
             self._begun.discard(call.id)

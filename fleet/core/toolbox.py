@@ -7,7 +7,7 @@ Arguments are validated against the tool's schema before a call is sent: a devic
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -19,6 +19,7 @@ from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.schemas.arguments import LARGEST_INTEGER, fit
 from fleet.core.schemas.cleaning import LARGEST_NUMBER, clean
 from fleet.core.schemas.shown import shown
+from fleet.core.tool_gate import DENIED
 from fleet.wire.json_text import has_too_many_values, is_finite
 from fleet.wire.mcp import ToolSpec
 
@@ -81,6 +82,7 @@ class Toolbox:
         taken: Names of other tools that the model knows; none is used twice.
         limits: Of the calls' arguments.
         validates: Whether arguments are validated here; False if the schemas are the cleaned ones for models.
+        hides: Whether a tool, by its own name, is kept from the model; a call of it is refused.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Toolbox:
         limits: ArgumentLimits = DEVICE,
         *,
         validates: bool = True,
+        hides: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._taken = frozenset(taken)
         self._limits = limits
@@ -97,9 +100,12 @@ class Toolbox:
         self._tools: dict[str, ToolSpec] = {}
         self._offers: dict[str, ToolOffer] = {}
         self._room = LARGEST_OFFERS
-        offered = {tool.name: tool for tool in tools if not tool.user_only}
+        listed = {tool.name: tool for tool in tools if not tool.user_only}
+        offered = {name: tool for name, tool in listed.items() if not hides(name)}
         for tool in offered.values():
             self._offer(tool)
+        self.hidden = frozenset(self._free_name(name) for name in listed if name not in offered)
+        """Names under which the model may still know the tools that are kept from it."""
         self.left_out = len(offered) - len(self._offers)
         """How many are not offered because there are too many."""
 
@@ -111,6 +117,8 @@ class Toolbox:
     def prepare(self, call: ToolCall) -> Prepared | Refusal:
         """Return the call to send, or the reason why it is refused; never raises."""
         tool = self._tools.get(call.name)
+        if tool is None and call.name in self.hidden:
+            return Refusal(DENIED, "TOOL_NOT_FOUND")
         if tool is None:
             return no_such_tool(call.name, self._tools)
         if not self._limits.reads(call.arguments):

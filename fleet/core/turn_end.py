@@ -36,8 +36,8 @@ class Thresholds:
 
 
 THRESHOLDS: Final[Mapping[str, Thresholds]] = {
-    "en": Thresholds(0.975, 0.9, 0.78, 120.0),
-    "zh": Thresholds(0.8, 0.5, 0.65, 420.0),
+    "en": Thresholds(0.975, 0.9, 0.85, 120.0),
+    "zh": Thresholds(0.6, 0.5, 0.7, 420.0),
 }
 _OTHER: Final = Thresholds(0.95, 0.5, 0.0, 420.0)
 
@@ -51,14 +51,18 @@ class TurnEnd:
     """
 
     def __init__(self, middle_ms: float, longest_ms: float) -> None:
-        self._middle_ms = middle_ms
-        self._longest_ms = max(longest_ms, middle_ms)
+        self.set_waits(middle_ms, longest_ms)
         self._growth_ms = 0.0
         self._probability: float | None = None
         self._text: Transcript | None = None
         self._known = False
         self._tentative = 0
         self._unmarked = 0
+
+    def set_waits(self, middle_ms: float, longest_ms: float) -> None:
+        """Change the waits from the next decision on; see the arguments of the class."""
+        self._middle_ms = middle_ms
+        self._longest_ms = max(longest_ms, middle_ms)
 
     def begin(self) -> None:
         """Begin the next utterance."""

@@ -32,7 +32,8 @@ def start_now(group: asyncio.TaskGroup, what: str, work: Coroutine[Any, Any, obj
         rest.close()
         raise
     # The functions with which the documentation of asyncio lets others implement tasks ("Extending").
-    loop, outer = asyncio.get_running_loop(), asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    outer = asyncio.current_task(loop)
     if outer is not None:
         _leave_task(loop, outer)
     _enter_task(loop, task)

@@ -9,7 +9,7 @@ import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 SUMMARY: Final = "log lines left out"
 SUMMARY_SECONDS: Final = 60.0
@@ -34,6 +34,10 @@ class TokenBuckets:
         self._interval = 1.0 / per_second
         self._slack = (max(1.0, burst) - 1) * self._interval
         self._due: OrderedDict[tuple[str, ...], float] = OrderedDict()
+
+    def is_empty(self, key: tuple[str, ...], now: float) -> bool:
+        """Return whether `take` would refuse."""
+        return self._due.get(key, now) - now > self._slack
 
     def take(self, key: tuple[str, ...], now: float) -> bool:
         """Take a token; return whether one more line of this key may be written."""
@@ -74,10 +78,18 @@ class Sampling(logging.Filter):
         self._dropped: Counter[tuple[str, ...]] = Counter()
         self._summary_at = clock()
 
+    def leaves_out(self, name: str, message: str) -> bool:
+        """Return whether `filter` would drop a line of level INFO or above, and count it then."""
+        key, now = (name, message), self._clock()
+        if not self._messages.is_empty(key, now):
+            return False
+        self._summarise(now)
+        self._drop(key, now)
+        return True
+
     def filter(self, record: logging.LogRecord) -> bool:
         now = self._clock()
-        if self._dropped and now - self._summary_at >= SUMMARY_SECONDS:
-            self._write_summary(now)
+        self._summarise(now)
         if record.levelno < logging.INFO or record.msg == SUMMARY:
             return True
         # Messages of libraries may not be constant, so a library has one bucket for all of them.
@@ -85,11 +97,18 @@ class Sampling(logging.Filter):
         subject = self._subject(record)
         if (not subject or self._subjects.take((*key, subject), now)) and self._messages.take(key, now):
             return True
+        self._drop(key, now)
+        return False
+
+    def _drop(self, key: tuple[str, ...], now: float) -> None:
         if not self._dropped:
             self._summary_at = now
         self._dropped[key] += 1
         left_out["lines"] += 1
-        return False
+
+    def _summarise(self, now: float) -> None:
+        if self._dropped and now - self._summary_at >= SUMMARY_SECONDS:
+            self._write_summary(now)
 
     def _write_summary(self, now: float) -> None:
         dropped, seconds, self._summary_at = self._dropped, round(now - self._summary_at), now
@@ -99,3 +118,24 @@ class Sampling(logging.Filter):
             record = logging.LogRecord(__name__, logging.WARNING, "", 0, SUMMARY, None, None)
             vars(record).update(about)
             self._write(record)
+
+
+class SampledLogger(logging.Logger):
+    """Makes no record of an INFO line that `Sampling` drops for its message: a record costs more than the decision."""
+
+    sampling: Sampling | None = None
+    """Of the process."""
+
+    def info(self, msg: object, *args: object, **named: Any) -> None:
+        if self.isEnabledFor(logging.INFO):
+            if self.sampling is not None and self.sampling.leaves_out(self.name, str(msg)):
+                return
+            self._log(logging.INFO, msg, args, **named)
+
+    @classmethod
+    def adopt(cls, sampling: Sampling | None) -> None:
+        """Let the loggers of fleet that exist now ask `sampling`; those of modules imported later make all records."""
+        cls.sampling = sampling
+        for name, logger in logging.root.manager.loggerDict.items():
+            if name.startswith("fleet.") and type(logger) is logging.Logger:
+                logger.__class__ = cls

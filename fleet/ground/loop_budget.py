@@ -34,6 +34,14 @@ class LoopBudget:
         """How many pieces of work wait."""
         return sum(map(len, self._waiting.values()))
 
+    def take_now(self, size: int, key: str = "") -> bool:
+        """Begin work if it need not wait; else nothing is taken, and `take` waits."""
+        self._schedule()
+        if self._waiting or not self._fits(size):
+            return False
+        self._last = key
+        return True
+
     async def take(self, size: int, key: str = "") -> None:
         """Return when work on `size` bytes may begin; at once while the iteration has room.
 
@@ -41,9 +49,7 @@ class LoopBudget:
             size: Bytes.
             key: Whose work it is, such as an address.
         """
-        self._schedule()
-        if not self._waiting and self._fits(size):
-            self._last = key
+        if self.take_now(size, key):
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, deque()).append((size, turn))

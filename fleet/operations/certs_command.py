@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from fleet.adapters.net.tls.private_authority import CA, SERVER, SERVER_KEY, make_certificates
 from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
-from fleet.operations.certificates import CA, SERVER, SERVER_KEY, make_certificates
 
 app = typer.Typer(help="Certificates for simulators.", no_args_is_help=True)
 

@@ -6,22 +6,29 @@ from typing import Annotated
 import typer
 
 from fleet.adapters.redis.access.admissions import Admissions
+from fleet.adapters.redis.access.decisions import Decisions
 from fleet.adapters.redis.access.policy import PolicyStore
-from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.devices.debugging import LONGEST_MINUTES, DebuggedDevices
+from fleet.client import devices
 from fleet.ground.errors import ConfigError
 from fleet.ground.local_time import offset
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural
-from fleet.operations import ownership_command
+from fleet.operations import calls_command, ownership_command, registry_command
 from fleet.operations.connect import open_store, operation, read_mac
+from fleet.operations.control_access import Direct, find_control
 from fleet.operations.devices_table import devices_table, read_devices
+from fleet.operations.direct_audit import audit_direct
 from fleet.operations.listing import AsJson, print_list
 from fleet.operations.notify_command import notify
 from fleet.operations.ownership_command import POWER_CYCLE
 
-app = typer.Typer(help="Devices: list, bind, accept claims, renew passwords, revoke, notify.", no_args_is_help=True)
+app = typer.Typer(
+    help="Devices: list, search, call, bind, accept claims, revoke, notify, forget.", no_args_is_help=True
+)
 app.add_typer(ownership_command.app)
+app.add_typer(registry_command.app)
+app.add_typer(calls_command.app)
 app.command()(notify)
 
 Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
@@ -42,16 +49,16 @@ async def list_devices(settings: Settings, as_json: AsJson = False) -> None:
 
 @app.command()
 @operation
-async def revoke(settings: Settings, mac: Mac) -> None:
+async def revoke(settings: Settings, mac: Mac, direct: Direct = False) -> None:
     """Revoke a device: within five seconds its connection is closed and its passwords are refused."""
-    await _change(settings, mac, revoked=True)
+    await _change(settings, mac, revoked=True, direct=direct)
 
 
 @app.command()
 @operation
-async def unrevoke(settings: Settings, mac: Mac) -> None:
+async def unrevoke(settings: Settings, mac: Mac, direct: Direct = False) -> None:
     """Allow a revoked device again. Switch the device off and on, so that it fetches a new password."""
-    await _change(settings, mac, revoked=False)
+    await _change(settings, mac, revoked=False, direct=direct)
 
 
 @app.command()
@@ -66,6 +73,7 @@ async def timezone(
     """Set the time zone of a device. The device gets it at its next start."""
     if zone and offset(zone, datetime.now(UTC)) is None:
         raise ConfigError(f"{zone} is not a time zone")
+    await audit_direct(settings, "device.timezone", read_mac(mac), {"zone": zone})
     async with open_store(settings) as store:
         await Admissions(store).set_timezone(read_mac(mac), zone)
     typer.echo(f"{read_mac(mac)}: {zone or 'the time zone of the server'}")
@@ -79,20 +87,29 @@ async def debug(
     minutes: Annotated[
         float, typer.Option(min=0, max=LONGEST_MINUTES, help="Duration in minutes; 0 ends it now.")
     ] = 10.0,
+    direct: Direct = False,
 ) -> None:
     """Log a device at the level debug, in all processes and regardless of FLEET_LOG_LEVEL."""
     name = read_mac(mac)
-    async with open_store(settings) as store:
-        await DebuggedDevices(store).set(name, minutes * 60)
+    async with find_control(settings, direct=direct) as control:
+        if control is not None:
+            await control.send(devices.debug(name, minutes))
+        else:
+            await audit_direct(settings, "device.debug", name, {"minutes": minutes})
+            async with open_store(settings) as store:
+                await DebuggedDevices(store).set(name, minutes * 60)
     typer.echo(f"{name}: level debug for {plural(minutes, 'minute')}" if minutes else f"{name}: level FLEET_LOG_LEVEL")
 
 
-async def _change(settings: Settings, mac: str, *, revoked: bool) -> None:
+async def _change(settings: Settings, mac: str, *, revoked: bool, direct: bool) -> None:
     name = read_mac(mac)
-    async with open_store(settings) as store:
-        revocations = Revocations(store)
-        changed = await (revocations.add(name) if revoked else revocations.remove(name))
-        if revoked and changed:
-            await revocations.require(name, await Admissions(store).renew(name))
+    async with find_control(settings, direct=direct) as control:
+        if control is not None:
+            changed = (await control.send(devices.decide(name, "revoke" if revoked else "unrevoke"))).changed
+        else:
+            await audit_direct(settings, "device.revoke" if revoked else "device.unrevoke", name)
+            async with open_store(settings) as store:
+                decisions = Decisions(store)
+                changed = await (decisions.revoke(name) if revoked else decisions.unrevoke(name))
     state = "revoked" if revoked else "not revoked"
     typer.echo(f"{name} is {state}{'' if changed else ' already'}{'' if revoked else f'; {POWER_CYCLE}'}")

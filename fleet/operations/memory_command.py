@@ -5,10 +5,14 @@ from typing import Annotated
 import typer
 
 from fleet.adapters.redis.devices.memories import Memories
+from fleet.client import calls
+from fleet.client.client import AsyncFleetClient
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import open_store, operation, read_mac
+from fleet.operations.control_access import Direct, find_control
+from fleet.operations.direct_audit import audit_direct
 from fleet.operations.listing import AsJson, print_list
 
 app = typer.Typer(help="What devices remember of their users: show, forget, clear.", no_args_is_help=True)
@@ -18,10 +22,10 @@ Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphen
 
 @app.command()
 @operation
-async def show(settings: Settings, mac: Mac, as_json: AsJson = False) -> None:
+async def show(settings: Settings, mac: Mac, as_json: AsJson = False, direct: Direct = False) -> None:
     """Show the facts that a device remembers, the oldest first."""
-    async with open_store(settings) as store:
-        facts = await Memories(store).read(read_mac(mac))
+    async with find_control(settings, direct=direct) as control:
+        facts = await _read(settings, control, read_mac(mac))
     print_list("facts", ("fact",), [(fact,) for fact in facts], as_json=as_json, heading=False)
 
 
@@ -31,17 +35,22 @@ async def forget(
     settings: Settings,
     mac: Mac,
     fact: Annotated[str, typer.Argument(help="The fact, or its first characters if only one fact begins so.")],
+    direct: Direct = False,
 ) -> None:
     """Delete one fact of a device. Turns that begin from now on do not know it."""
     name = read_mac(mac)
-    async with open_store(settings) as store:
-        memories = Memories(store)
-        known = await memories.read(name)
+    async with find_control(settings, direct=direct) as control:
+        known = await _read(settings, control, name)
         # One fact may be the beginning of another.
         found = [one for one in known if one == fact] or [one for one in known if fact and one.startswith(fact)]
         if len(found) != 1:
             raise ConfigError(f"{plural(len(found), 'fact')} of {name} begin with: {visible(fact)}")
-        await memories.forget(name, found)
+        if control is not None:
+            await control.send(calls.forget(name, found))
+        else:
+            await audit_direct(settings, "memory.forget", name, {"facts": 1})
+            async with open_store(settings) as store:
+                await Memories(store).forget(name, found)
     typer.echo(f"{name} has forgotten: {visible(found[0])}")
 
 
@@ -50,12 +59,27 @@ async def forget(
 async def clear(
     settings: Settings,
     mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")] = "",
-    every: Annotated[bool, typer.Option("--all", help="Clear all devices, in place of one.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Clear all devices in Redis itself, in place of one.")] = False,
+    direct: Direct = False,
 ) -> None:
     """Delete all facts of a device; its last conversation is not remembered either. Its history stays for its hour."""
     if bool(mac) == every:
         raise ConfigError("name one device, or --all")
+    async with find_control(settings, direct=direct or every) as control:
+        if control is not None:
+            name = read_mac(mac)
+            count = (await control.send(calls.clear(name))).count
+            typer.echo(f"{name} has forgotten {plural(count, 'fact')}")
+            return
     async with open_store(settings) as store:
         memories = Memories(store)
         for name in await memories.all() if every else [read_mac(mac)]:
+            await audit_direct(settings, "memory.clear", name)
             typer.echo(f"{name} has forgotten {plural(await memories.clear(name), 'fact')}")
+
+
+async def _read(settings: Settings, control: AsyncFleetClient | None, mac: str) -> list[str]:
+    if control is not None:
+        return (await control.send(calls.facts(mac))).items
+    async with open_store(settings) as store:
+        return list(await Memories(store).read(mac))

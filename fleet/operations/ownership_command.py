@@ -5,19 +5,23 @@ from typing import Annotated
 
 import typer
 
-from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import REFUSED_SECONDS, Admissions
 from fleet.adapters.redis.access.claims import Claim, Claims
+from fleet.adapters.redis.access.decisions import Asker, Decisions
 from fleet.adapters.redis.access.policy import PolicyStore
 from fleet.adapters.redis.access.renewals import Renewals
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.registry import DeviceRegistry
+from fleet.client import devices
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import open_store, operation, read_mac
+from fleet.operations.control_access import Direct, find_control
+from fleet.operations.decision_output import print_outcome, to_claim
 from fleet.operations.devices_table import claims_table, format_time, has_old_password, held_generation
+from fleet.operations.direct_audit import audit_direct
 from fleet.operations.listing import AsJson, print_list
 from fleet.wire.topics import canonical_mac
 
@@ -36,6 +40,7 @@ Client = Annotated[
 
 POWER_CYCLE = "the device must be switched off and on"
 _MOST_NAMED = 20
+CODE_DIGITS = 6
 
 
 @app.command()
@@ -44,53 +49,78 @@ async def bind(
     settings: Settings,
     who: Annotated[str, typer.Argument(help="The six digits that a device shows, or a MAC.")],
     now: Now = False,
+    direct: Direct = False,
 ) -> None:
     """Bind a device to its MAC: the device that shows a code or, with a MAC, the first client that asks for it."""
+    async with find_control(settings, direct=direct) as control:
+        if control is not None:
+            mac = canonical_mac(who)
+            call = devices.bind(mac, now=now) if mac else devices.bind_code(_read_code(who), now=now)
+            print_outcome(await control.send(call), "is bound")
+            return
     async with open_store(settings) as store:
-        mac, client, serial = await _resolve(store, who)
-        await _bind(store, settings, mac, client, serial, now=now)
+        await _bind(store, settings, await _resolve(store, who), now=now)
 
 
 @app.command()
 @operation
-async def unbind(settings: Settings, mac: Mac) -> None:
+async def unbind(settings: Settings, mac: Mac, direct: Direct = False) -> None:
     """Remove the owner of a device and refuse its passwords at once. The device must be activated at its next start.
 
     Under the policy `open` it needs no activation. Under `closed` a device with a known serial number activates itself.
     """
     name = read_mac(mac)
-    async with open_store(settings) as store:
-        had, generation = await Admissions(store).unbind(name)
-        await Revocations(store).require(name, generation)
+    async with find_control(settings, direct=direct) as control:
+        if control is not None:
+            had = (await control.send(devices.decide(name, "unbind"))).changed
+        else:
+            await audit_direct(settings, "device.unbind", name)
+            async with open_store(settings) as store:
+                had = await Decisions(store).unbind(name)
     state = "is no longer bound" if had else "was not bound"
     typer.echo(f"{name} {state}; its passwords are refused, {POWER_CYCLE}")
 
 
 @app.command()
 @operation
-async def claims(settings: Settings, mac: MacOrAll = "", as_json: AsJson = False) -> None:
+async def claims(settings: Settings, mac: MacOrAll = "", as_json: AsJson = False, direct: Direct = False) -> None:
     """List claims: clients that ask for a MAC of another owner. Use `accept` or `refuse` to decide."""
-    async with open_store(settings) as store:
-        found = await (Claims(store).of(read_mac(mac)) if mac else Claims(store).all())
+    name = read_mac(mac) if mac else ""
+    async with find_control(settings, direct=direct) as control:
+        if control is not None:
+            found = [to_claim(one) for one in (await control.send(devices.claims(name))).items]
+        else:
+            async with open_store(settings) as store:
+                found = await (Claims(store).of(name) if name else Claims(store).all())
     print_list("claims", *claims_table(found), as_json=as_json)
 
 
 @app.command()
 @operation
-async def accept(settings: Settings, mac: Mac, client: Client = "", now: Now = False) -> None:
+async def accept(settings: Settings, mac: Mac, client: Client = "", now: Now = False, direct: Direct = False) -> None:
     """Accept a claim: its client becomes the owner of the MAC. The passwords of the earlier owner are replaced."""
+    async with find_control(settings, direct=direct) as control:
+        if control is not None:
+            print_outcome(await control.send(devices.accept(read_mac(mac), client, now=now)), "is bound")
+            return
     async with open_store(settings) as store:
         claim = await _claim(store, read_mac(mac), client)
-        await _bind(store, settings, claim.mac, claim.client, "", now=now)
+        await _bind(store, settings, Asker(claim.mac, claim.client), now=now)
 
 
 @app.command()
 @operation
-async def refuse(settings: Settings, mac: Mac, client: Client = "") -> None:
+async def refuse(settings: Settings, mac: Mac, client: Client = "", direct: Direct = False) -> None:
     """Refuse a claim: delete it, and give its client no code for 30 days."""
+    async with find_control(settings, direct=direct) as control:
+        if control is not None:
+            await control.send(devices.refuse(read_mac(mac), client))
+            typer.echo(f"the claim of {read_mac(mac)} is refused for {plural(REFUSED_SECONDS // 86_400, 'day')}")
+            return
     async with open_store(settings) as store:
         claim = await _claim(store, read_mac(mac), client)
-        await Claims(store).refuse(claim)
+        await audit_direct(settings, "device.refuse", claim.mac, {"client": claim.client})
+        await Decisions(store).refuse(claim)
     typer.echo(f"{visible(claim.client)} gets no code for {claim.mac} for {plural(REFUSED_SECONDS // 86_400, 'day')}")
 
 
@@ -107,23 +137,25 @@ async def renew(settings: Settings, mac: MacOrAll = "", now: Now = False) -> int
         return await _renew_all(store, now=now)
 
 
-async def _bind(store: Store, settings: Settings, mac: str, client: str, serial: str, *, now: bool) -> None:
+async def _bind(store: Store, settings: Settings, who: Asker, *, now: bool) -> None:
     """Make a client the owner of a MAC, and print what happens to earlier passwords."""
     until = _deadline(settings, now=now)
-    if client:
-        await Claims(store).lift_refusal(mac, client)
-    generation = await Admissions(store).bind(mac, client, serial, until=until)
-    await Claims(store).settle(mac, client)
-    typer.echo(f"{mac} is bound")
+    await audit_direct(settings, "device.bind", who.mac, {"client": who.client})
+    generation = await Decisions(store).bind(who, until)
+    typer.echo(f"{who.mac} is bound")
     if generation is not None:
-        await _replace_password(store, mac, generation, until)
+        _print_password_change(who.mac, until)
 
 
 async def _renew(store: Store, settings: Settings, mac: str, *, now: bool) -> int:
     if not (await Admissions(store).read(mac)).bound:
         raise ConfigError(f"{mac} has no owner yet: it gets a new password at its next start")
     until = _deadline(settings, now=now)
-    await _replace_password(store, mac, await Admissions(store).renew(mac, until), until)
+    await audit_direct(settings, "device.renew", mac, {"now": now})
+    generation = await Admissions(store).renew(mac, until)
+    if not until:
+        await Revocations(store).require(mac, generation)
+    _print_password_change(mac, until)
     await Renewals(store).ask_now([] if now else [mac])
     return 0
 
@@ -153,9 +185,8 @@ async def _renew_all(store: Store, *, now: bool) -> int:
     return 1 if old else 0
 
 
-async def _replace_password(store: Store, mac: str, generation: int, until: int) -> None:
+def _print_password_change(mac: str, until: int) -> None:
     if not until:
-        await Revocations(store).require(mac, generation)
         typer.echo(f"earlier passwords of {mac} are refused: {POWER_CYCLE}")
         return
     typer.echo(
@@ -170,23 +201,26 @@ def _deadline(settings: Settings, *, now: bool) -> int:
 
 
 async def _claim(store: Store, mac: str, client: str) -> Claim:
-    claims = await Claims(store).of(mac)
-    found = [claim for claim in claims if claim.client.startswith(client)]
-    if len(found) > 1:
-        # One client id may be the beginning of another.
-        found = [claim for claim in found if claim.client == client] or found
+    found = await Decisions(store).claims_of(mac, client)
     if len(found) != 1:
         names = ", ".join(visible(claim.client) for claim in found)
         raise ConfigError(f"{mac} has several claims, name one: {names}" if found else f"{mac} has no such claim")
     return found[0]
 
 
-async def _resolve(store: Store, who: str) -> tuple[str, str, str]:
-    """Return MAC, Client-Id and serial number of a device by its code; of a MAC only the MAC."""
+async def _resolve(store: Store, who: str) -> Asker:
+    """Return a device by its code, or by its MAC."""
     mac = canonical_mac(who)
     if mac is not None:
-        return mac, "", ""
-    found = await Activations(store).claim(who.strip().replace(" ", ""))
+        return Asker(mac)
+    found = await Decisions(store).by_code(who)
     if found is None:
         raise ConfigError(f"no device shows the code {who} now")
     return found
+
+
+def _read_code(text: str) -> str:
+    digits = text.replace(" ", "")
+    if not (digits.isascii() and digits.isdigit() and len(digits) == CODE_DIGITS):
+        raise ConfigError(f"{visible(text)} is neither a MAC nor a code of {CODE_DIGITS} digits")
+    return digits

@@ -18,7 +18,7 @@ from fleet.operations.listing import AsJson, print_json
 from fleet.operations.settings_reference import write_reference
 
 Format = Literal["text", "markdown"]
-RoleName = Literal["up", "worker", "edge", "api", "gateway", "front"]
+RoleName = Literal["up", "worker", "edge", "api", "gateway", "front", "control"]
 
 _WIDEST = 110
 _INDENT = "    "
@@ -118,4 +118,4 @@ def _description(entry: SettingEntry) -> Iterator[str]:
         parts.append(f"Also set by {entry.also}.")
     if entry.equal:
         parts.append("Equal in all processes.")
-    yield " ".join([*parts, f"Read by {', '.join(entry.roles)}."]).replace("`", "")
+    yield " ".join([*parts, f"Read by {', '.join(entry.roles) or 'commands'}."]).replace("`", "")

@@ -64,7 +64,7 @@ def _cells(entry: SettingEntry) -> Iterator[str]:
     yield "<br>".join([f"`{entry.variable}`", *marks])
     yield entry.allowed
     yield entry.unset or f"`{entry.default}`"
-    yield "all" if set(entry.roles) == set(ALL_ROLES) else ", ".join(entry.roles)
+    yield "all" if set(entry.roles) == set(ALL_ROLES) else ", ".join(entry.roles) or "commands"
     yield entry.meaning
 
 

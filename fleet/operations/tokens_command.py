@@ -1,15 +1,32 @@
-"""`fleet tokens`: manages the bearer tokens of people and programs that act on devices through the api."""
+"""`fleet tokens`: bearer tokens of people and programs, over control or in the operators' file.
+
+Tokens of control act on its API. The file has the tokens of the api and the gateway, and is the way into control when
+its database or all of its tokens are lost.
+"""
 
 from typing import Annotated
 
 import typer
 
 from fleet.adapters.files.operator_tokens import SCOPES, OperatorTokens, tokens_path
+from fleet.client import access
+from fleet.core.permissions import EVERY_SCOPE
 from fleet.ground.settings import Settings
+from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation
-from fleet.operations.listing import AsJson, print_list
+from fleet.operations.control_access import find_control
+from fleet.operations.inputs import checked
+from fleet.operations.listing import AsJson, print_json, print_list
+from fleet.operations.named_objects import find_token
+from fleet.wire.control.tokens import NewToken
 
-app = typer.Typer(help="Operators' tokens: new, list, revoke.", no_args_is_help=True)
+app = typer.Typer(help="Tokens of people and programs: new, list, revoke.", no_args_is_help=True)
+
+InFile = Annotated[
+    bool,
+    typer.Option("--file", "--direct", help="Use FLEET_OPERATOR_TOKENS_FILE, also where a control is known."),
+]
+_COLUMNS = ("name", "scopes", "created", "expires", "last_used")
 
 
 @app.command()
@@ -19,29 +36,59 @@ async def new(
     scope: Annotated[
         list[str], typer.Option(metavar="<str>", help=f"Permission of the token: {', '.join(SCOPES)}; may be repeated.")
     ],
-    name: Annotated[str, typer.Argument(help="Holder of the token, for the log; empty: the next number.")] = "",
+    name: Annotated[str, typer.Argument(help="Holder of the token, for the log; empty in the file: a number.")] = "",
+    expires: Annotated[str, typer.Option(help="When a token of control ends, such as 2027-12-31T00:00:00Z.")] = "",
+    in_file: InFile = False,
 ) -> None:
-    """Make a token and print it. Only its hash is stored. Every api that reads the file accepts it at once."""
+    """Make a token and print it; only its hash is stored. It counts at once.
+
+    Control makes it if one is known. Tokens with a scope of the api or the gateway are made in the operators' file.
+    """
     scopes = {part.strip() for text in scope for part in text.split(",") if part.strip()}
-    typer.echo(_tokens(settings).add(name, frozenset(scopes)))
+    async with find_control(settings, direct=in_file or not scopes <= EVERY_SCOPE) as control:
+        if control is None:
+            typer.echo(_tokens(settings).add(name, frozenset(scopes)))
+            return
+        wanted = checked(NewToken, {"name": name, "scopes": sorted(scopes), "expires": expires or None})
+        typer.echo((await control.send(access.make_token(wanted))).token or "")
 
 
 @app.command("list")
 @operation
-async def list_tokens(settings: Settings, as_json: AsJson = False) -> None:
-    """List the holders of tokens and the permissions of their tokens."""
-    rows = [(one.name, ", ".join(sorted(one.scopes))) for one in _tokens(settings).read()]
-    print_list("tokens", ("name", "scopes"), rows, as_json=as_json, heading=False)
+async def list_tokens(settings: Settings, in_file: InFile = False, as_json: AsJson = False) -> None:
+    """List the holders of tokens and the permissions of their tokens: of control if one is known, else of the file."""
+    kept = _tokens(settings).read()
+    async with find_control(settings, direct=in_file) as control:
+        if control is None:
+            rows = [(one.name, ", ".join(sorted(one.scopes))) for one in kept]
+            print_list("tokens", ("name", "scopes"), rows, as_json=as_json, heading=False)
+            return
+        found = [one async for page in control.pages(access.tokens()) for one in page.items]
+    if as_json:
+        print_json("tokens", (one.model_dump(mode="json") for one in found))
+    else:
+        named = [(one.name, ", ".join(one.scopes), one.created, one.expires, one.last_used) for one in found]
+        print_list("tokens", _COLUMNS, named, as_json=False)
+    if kept:
+        typer.echo(f"the operators' file has {plural(len(kept), 'token')} more: --file", err=True)
 
 
 @app.command()
 @operation
 async def revoke(
-    settings: Settings, name: Annotated[str, typer.Argument(help="Holder of the token, as in `fleet tokens list`.")]
+    settings: Settings,
+    name: Annotated[str, typer.Argument(help="Holder of the token, as in `fleet tokens list`.")],
+    in_file: InFile = False,
 ) -> int:
-    """Revoke a token at once."""
-    found = _tokens(settings).remove(name)
-    typer.echo(f"{name} {'is revoked' if found else 'has no token'}")
+    """Revoke the token of control and that of the operators' file at once; with --file only the latter."""
+    found = False
+    async with find_control(settings, direct=in_file) as control:
+        token = await find_token(control, name) if control is not None else None
+        if control is not None and token is not None:
+            await control.send(access.revoke_token(token.id))
+            found = True
+    found = _tokens(settings).remove(name) or found
+    typer.echo(f"{visible(name)} {'is revoked' if found else 'has no token'}")
     return 0 if found else 1
 
 

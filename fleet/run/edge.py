@@ -4,10 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fleet.adapters.net.mqtt.publisher import Publisher
+from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.adapters.sealing import Sealer
 from fleet.adapters.speech.audio_input import AudioInput
+from fleet.adapters.speech.load import SpeechSettings
 from fleet.adapters.speech.voice import Voice
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import audio, bounds
@@ -18,7 +21,7 @@ from fleet.roles.edge.app import Edge
 from fleet.roles.edge.settings import EdgeSettings
 from fleet.run.draining import drain_limit, new_process_id
 from fleet.run.resources import ProcessResources
-from fleet.run.speech import SpeechEngines
+from fleet.run.speech import AgentEngines, SpeechEngines
 from fleet.run.start_check import checking_models, speech_models
 
 
@@ -41,6 +44,9 @@ async def edge(
     edge_id = new_process_id()
     publisher = Publisher(resources.broker, lambda: resources.keys.issue("service", f"fleet-edge-{edge_id}"))
     voice = Voice(speech.tts, bitrate=resources.settings.voice_bitrate)
+    engines = AgentEngines(
+        slice_of(resources.settings, SpeechSettings), speech, Sealer.of(resources.settings.secret_keys)
+    )
     role = Edge(
         settings=slice_of(resources.settings, EdgeSettings),
         edge_id=edge_id,
@@ -50,6 +56,8 @@ async def edge(
         voice=voice,
         publisher=publisher,
         inboxes=Inboxes(resources.store),
+        documents=KnownAgents(resources.store),
+        speech=engines,
     )
     announcer = _announcer(resources, role, public)
     try:
@@ -60,17 +68,12 @@ async def edge(
             running("edge", role.run),
             running("edge announcer", announcer.run),
             checking_models(*speech_models(resources.settings)),
+            _announced(role, announcer, resources.settings.drain_seconds),
         ):
-            try:
-                await announcer.announced.wait()
-                yield role
-            finally:
-                role.draining = True
-                announcer.announce_now()
-                async with drain_limit("edge", resources.settings.drain_seconds):
-                    await role.drain(resources.settings.drain_seconds)
+            yield role
     finally:
         voice.close()
+        await engines.aclose()
         await speech.close()
 
 
@@ -97,6 +100,19 @@ async def _edge_status(
         requiring("broker", lambda: publisher.connected),
     ):
         yield
+
+
+@asynccontextmanager
+async def _announced(role: Edge, announcer: Announcer, drain_seconds: float) -> AsyncIterator[None]:
+    """Begin the block when the edge is announced; drain the edge after it."""
+    try:
+        await announcer.announced.wait()
+        yield
+    finally:
+        role.draining = True
+        announcer.announce_now()
+        async with drain_limit("edge", drain_seconds):
+            await role.drain(drain_seconds)
 
 
 def _announcer(resources: ProcessResources, role: Edge, public: tuple[str, int] | None) -> Announcer:

@@ -9,6 +9,7 @@ from fleet.adapters.files import endpoints
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.net.tls.certificate import followed_certificate
+from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
 from fleet.adapters.tools.load import ServerToolSettings, open_tools
@@ -28,7 +29,7 @@ from fleet.roles.gateway.settings import GatewaySettings
 from fleet.run.draining import drain_limit
 from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.embedded.supervisor import supervise
-from fleet.run.llm import chat_model
+from fleet.run.llm import open_models
 from fleet.run.monitoring import run_monitoring
 from fleet.run.registrar import registrar_connector
 from fleet.run.start_check import chat_models, checking_models
@@ -53,11 +54,13 @@ async def gateway(
     """
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        llm = await enter(chat_model(settings, settings.llm_timeout))
+        models = await enter(open_models(settings, settings.llm_timeout))
         if tools is None:
             tools = await enter(open_tools(slice_of(settings, ServerToolSettings)))
         sessions = GatewaySessions(store, settings.cloud_session_timeout)
-        shared = GatewayResources(slice_of(settings, GatewaySettings), llm, model_terms(settings), tools, sessions)
+        shared = GatewayResources(
+            slice_of(settings, GatewaySettings), models, model_terms(settings), tools, sessions, KnownAgents(store)
+        )
         connect = await enter(registrar_connector(settings, store, broker))
         certificate = await enter(followed_certificate(settings.tls_cert, settings.tls_key))
         role = Gateway(shared, store.ping_writes, open_registrar(shared, connect), certificate=certificate)
@@ -153,5 +156,5 @@ async def _start_embedded(settings: Settings, folder: Path, stack: AsyncExitStac
             return store
         raise
     await stack.enter_async_context(running("embedded Redis", lambda: supervise("redis", redis)))
-    stack.enter_context(endpoints.publish(folder, redis.url, ""))
+    stack.enter_context(endpoints.publish(folder, endpoints.EndpointsFile(redis_url=redis.url, mqtt_url="")))
     return await Store.open(redis.url, settings.shards)

@@ -1,12 +1,10 @@
 """A table of the listening ports of `fleet up`: who can connect to each, and what a connection requires."""
 
-import ipaddress
-import socket
 from dataclasses import dataclass, fields
 
 from fleet.ground.settings import Settings
 from fleet.ground.settings.fields import ANY_ADDRESS
-from fleet.ground.settings.tls import LOOPBACK
+from fleet.ground.settings.tls import is_loopback
 
 _ANY = frozenset({ANY_ADDRESS, "::", ""})
 
@@ -22,12 +20,13 @@ class Listener:
     requires: str
 
 
-def listeners(settings: Settings, http_port: int | None = None) -> list[Listener]:
+def listeners(settings: Settings, http_port: int | None = None, control_port: int | None = None) -> list[Listener]:
     """Return the listening ports of `fleet up` with these settings.
 
     Args:
         settings: Of the process.
         http_port: The api's actual port, if the settings let the system choose it.
+        control_port: The port of control, if that runs.
     """
     plain, found = settings.plain_host, []
     http = settings.http_port if http_port is None else http_port
@@ -46,6 +45,9 @@ def listeners(settings: Settings, http_port: int | None = None) -> list[Listener
     found.append(_listener("text clients", "websocket", plain(settings.cloud_host), settings.cloud_port, tokens))
     if settings.tls_cert is not None:
         found.append(_listener("text clients", "websocket + tls", settings.cloud_host, settings.wss_port, tokens))
+    if control_port is not None:
+        scheme = "https" if settings.control_tls else "http"
+        found.append(_listener("operators: control", scheme, settings.control_host, control_port, "a token"))
     if settings.metrics_port:
         host, port = settings.metrics_host, settings.metrics_port
         found.append(_listener("metrics and health", "http", host, port, "nothing: open"))
@@ -58,24 +60,6 @@ def table(rows: list[Listener]) -> str:
     lines += [tuple(getattr(row, field.name) for field in fields(row)) for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can connect to the address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def own_address() -> str:
-    """Return this machine's address towards other networks, or the loopback address if it has none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # documentation range: nothing is sent
-        except OSError:
-            return LOOPBACK
-        return str(probe.getsockname()[0])
 
 
 def _listener(purpose: str, protocol: str, host: str, port: int, requires: str) -> Listener:

@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import NamedTuple
 
+from pydantic import SecretStr
+
 from fleet.adapters.files import endpoints
-from fleet.adapters.files.keys_file import keys_path
+from fleet.adapters.files.keys_file import keys_path, load_or_make_secret_keys
 from fleet.adapters.net.mqtt.broker import broker_address
+from fleet.adapters.net.own_address import own_address
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.client.url import parse_redis_url
@@ -24,6 +27,7 @@ from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
 from fleet.run.api import api
+from fleet.run.control import control_url, keeping_control, private_authority
 from fleet.run.edge import edge
 from fleet.run.embedded.broker import EmbeddedBroker
 from fleet.run.embedded.broker_restarter import LARGEST_MEMORY, MOST_DEVICES, BrokerRestarter
@@ -31,7 +35,7 @@ from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.embedded.supervisor import supervise
 from fleet.run.front import front_metrics, tls_binding
 from fleet.run.gateway import gateway
-from fleet.run.listeners_table import listeners, own_address, table
+from fleet.run.listeners_table import listeners, table
 from fleet.run.monitoring import run_monitoring
 from fleet.run.public_address import read_address
 from fleet.run.resources import ProcessResources, follow_debugging, follow_keys, read_keys
@@ -43,6 +47,7 @@ from fleet.workbench.demo_llm.server import DemoLlmServer
 log = logging.getLogger(__name__)
 
 _LOOPBACK = "127.0.0.1"
+_SPARED = ("metrics_port", "control_port")
 
 
 async def up(
@@ -78,10 +83,10 @@ async def up(
         await enter(follow_debugging(store))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
         broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_embedded_broker(settings, keys, store))
-        if settings.llm_base_url is None and settings.llm_provider == "openai":
-            settings = settings.model_copy(update={"llm_base_url": await enter(_demo_llm())})
-        stack.enter_context(endpoints.publish(settings.data_dir, redis_url, broker_url, store_settings(settings)))
+        settings = await enter(_with_model(settings))
+        stack.enter_context(endpoints.publish(settings.data_dir, _endpoints(settings, redis_url, broker_url)))
         resources = ProcessResources(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
+        kept = await enter(keeping_control(resources, show))
         log.info("loading speech")
         speech = await load_speech(settings)
         await enter(edge(resources, speech, public=public))
@@ -89,8 +94,9 @@ async def up(
         await enter(worker(resources, tools))
         server = await enter(api(resources))
         await enter(gateway(settings, store, resources.broker, tools))
+        await kept.tried.wait()
         stack.enter_context(readiness.serving())
-        show(table(listeners(settings, server.port)))
+        show(table(listeners(settings, server.port, kept.port)))
         log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
         await while_up()
 
@@ -127,16 +133,30 @@ async def _embedded_broker(settings: Settings, keys: CredentialKeys, store: Stor
         yield broker.url
 
 
+def _endpoints(settings: Settings, redis_url: str, broker_url: str) -> endpoints.EndpointsFile:
+    return endpoints.EndpointsFile(
+        redis_url=redis_url,
+        mqtt_url=broker_url,
+        settings=dict(store_settings(settings)),
+        control_url=control_url(settings, settings.control_port) if settings.control_port else "",
+        control_authority=private_authority(settings),
+    )
+
+
 def _no_sessions() -> bool:
     return not sum(audio.sessions.read().values())
 
 
 @asynccontextmanager
-async def _demo_llm() -> AsyncIterator[str]:
+async def _with_model(settings: Settings) -> AsyncIterator[Settings]:
+    """Give settings with a chat model: theirs, else the demo model, which runs during the block."""
+    if settings.llm_base_url is not None or settings.llm_provider != "openai":
+        yield settings
+        return
     server = DemoLlmServer(_LOOPBACK, 0)
     async with running("demo model", server.run):
         await server.started.wait()
-        yield f"http://{_LOOPBACK}:{server.port}/v1"
+        yield settings.model_copy(update={"llm_base_url": f"http://{_LOOPBACK}:{server.port}/v1"})
 
 
 def _check_addresses(settings: Settings) -> None:
@@ -159,7 +179,10 @@ def _naming_running_fleet(settings: Settings) -> Iterator[None]:
 
 
 def _with_keys(settings: Settings) -> Settings:
-    """Return settings with keys: those of the settings, else the keys file that fleet generates."""
+    """Return settings with keys: those of the settings, else those that fleet generates and stores."""
+    if settings.secret_keys is None:
+        secret = SecretStr(load_or_make_secret_keys(settings.data_dir))
+        settings = settings.model_copy(update={"secret_keys": secret})
     if settings.keys or settings.keys_file:
         return settings
     return settings.model_copy(update={"keys_file": keys_path(settings.data_dir)})
@@ -182,6 +205,7 @@ def _check_ports(settings: Settings) -> None:
         _Port("udp_port", "udp_host", socket.SOCK_DGRAM),
         _Port("http_port", "http_host"),
         _Port("cloud_port", "cloud_host"),
+        _Port("control_port", "control_host"),
     ]
     if settings.metrics_port:
         wanted.append(_Port("metrics_port", "metrics_host"))
@@ -194,8 +218,8 @@ def _check_ports(settings: Settings) -> None:
     for index, port in enumerate(wanted):
         port.check_distinct(settings, wanted[:index])
     for port in wanted:
-        # If another fleet has the default port of metrics, this one runs without metrics.
-        if port.name != "metrics_port" or port.name in settings.model_fields_set:
+        # If another fleet has the default port of metrics or control, this one runs without them.
+        if port.name not in _SPARED or port.name in settings.model_fields_set:
             port.check_free(settings)
 
 

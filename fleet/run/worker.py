@@ -17,7 +17,7 @@ from fleet.roles.worker.app import Worker
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.settings import WorkerSettings
 from fleet.run.draining import drain_limit, new_process_id
-from fleet.run.llm import chat_model
+from fleet.run.llm import open_models
 from fleet.run.resources import ProcessResources
 from fleet.run.start_check import chat_models, checking_models
 
@@ -42,12 +42,12 @@ async def worker(resources: ProcessResources, shared: ServerTools | None = None)
     if resources.broker is None:
         raise ConfigError("a worker needs FLEET_MQTT_URL")
     async with AsyncExitStack() as stack:
-        llm = await stack.enter_async_context(chat_model(settings))
+        models = await stack.enter_async_context(open_models(settings))
         tools = None
         if settings.device_server_tools:
             tools = shared or await stack.enter_async_context(open_tools(slice_of(settings, ServerToolSettings)))
         role = Worker(
-            WorkerResources.of(slice_of(settings, WorkerSettings), resources.keys, llm, resources.store, tools),
+            WorkerResources.of(slice_of(settings, WorkerSettings), resources.keys, models, resources.store, tools),
             new_process_id(),
             resources.broker,
         )

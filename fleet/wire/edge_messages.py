@@ -40,6 +40,8 @@ class OpenSessionCommand(_EdgeMessage, frozen=True, tag="session_opened"):
     """Version, as the device reported it; this, its language and its board are empty if unknown."""
     reported_language: str = ""
     board: str = ""
+    agent: str = ""
+    """Digest of the device's agent (`fleet.wire.agents`); empty for the settings alone."""
 
 
 class CloseSessionCommand(_EdgeMessage, frozen=True, tag="session_closed"):
@@ -60,6 +62,10 @@ class DetectedTextCommand(_EdgeMessage, frozen=True, tag="wake_word_heard"):
     """To an edge: the text of the device's `listen/detect`: its wake word, or typed text."""
 
     text: str
+
+
+class AgentsChangedCommand(_EdgeMessage, frozen=True, tag="agents_changed"):
+    """To an edge: read again which agents its sessions have; an empty device means all of them. It names no session."""
 
 
 class AbortAnswerCommand(_EdgeMessage, frozen=True, tag="speech_aborted"):
@@ -84,6 +90,8 @@ class StartAnswerCommand(_EdgeMessage, frozen=True, tag="speech_begun"):
     turn: str
     traceparent: str = ""
     """The turn's trace (W3C Trace Context); empty while traces are off."""
+    agent: str | None = None
+    """Digest of the turn's agent, empty for the settings alone; None from the edge itself, and from an older worker."""
 
 
 class SpeakSentenceCommand(_EdgeMessage, frozen=True, tag="sentence_ready"):
@@ -96,6 +104,8 @@ class SpeakSentenceCommand(_EdgeMessage, frozen=True, tag="sentence_ready"):
     language: str = ""
     emotion: str = ""
     """The face of the answer, with its first sentence; one of the names in `fleet.core.text.emotion`."""
+    agent: str | None = None
+    """See `StartAnswerCommand.agent`."""
 
 
 class PrepareSentenceCommand(_EdgeMessage, frozen=True, tag="sentence_prepared"):
@@ -104,6 +114,8 @@ class PrepareSentenceCommand(_EdgeMessage, frozen=True, tag="sentence_prepared")
     turn: str
     text: str
     language: str = ""
+    agent: str | None = None
+    """See `StartAnswerCommand.agent`."""
 
 
 class EndAnswerCommand(_EdgeMessage, frozen=True, tag="speech_ended"):
@@ -119,6 +131,7 @@ EdgeCommand = (
     | StartListeningCommand
     | StopListeningCommand
     | DetectedTextCommand
+    | AgentsChangedCommand
     | AbortAnswerCommand
     | DeviceReturnedCommand
     | TurnProgressCommand
@@ -138,10 +151,28 @@ class UtteranceEvent(_EdgeMessage, frozen=True, tag="utterance_heard"):
     """ISO 639-1 code of the utterance, empty if unknown."""
     typed: bool = False
     """Text from the api: `session` is empty, and the turn runs in the device's session, if any."""
+    heard: str = ""
+    """The turn whose answer the user had heard to its end before speaking; empty for none, and if this was typed."""
+    pause_ms: int = 0
+    """From the end of that answer to the earliest begin of the utterance."""
     polite: bool = False
     """True: refused while another turn of the device runs. False: ends that turn."""
+    speech_ms: int = 0
+    """Length of the user's speech."""
+    heard_ms: int = 0
+    """From the last speech until its text was known."""
     traceparent: str = ""
     """The turn's trace (W3C Trace Context); empty while traces are off."""
+
+
+class SayEvent(_EdgeMessage, frozen=True, tag="say_asked"):
+    """To a shard: speak a text of an operator as it is, as a turn of this session. An older worker ignores it."""
+
+    turn: str
+    text: str
+    language: str = ""
+    polite: bool = False
+    """As in `UtteranceEvent`."""
 
 
 class UtteranceTentativeEvent(_EdgeMessage, frozen=True, tag="utterance_tentative"):
@@ -168,12 +199,19 @@ class AnswerInterruptedEvent(_EdgeMessage, frozen=True, tag="speech_interrupted"
     turn: str
     spoken: int
     """How many sentences of the turn had begun to play."""
+    first_audio_ms: int = 0
+    spoken_ms: int = 0
+    """As in `AnswerDoneEvent`."""
 
 
 class AnswerDoneEvent(_EdgeMessage, frozen=True, tag="speech_done"):
     """To a shard: the answer was spoken to its end."""
 
     turn: str
+    first_audio_ms: int = 0
+    """From the user's last speech to the first packet; 0 if unknown."""
+    spoken_ms: int = 0
+    """Length of the answer's speech."""
 
 
 class SessionSilentEvent(_EdgeMessage, frozen=True, tag="session_silent"):
@@ -188,6 +226,7 @@ class SessionSilentEvent(_EdgeMessage, frozen=True, tag="session_silent"):
 
 EdgeEvent = (
     UtteranceEvent
+    | SayEvent
     | UtteranceTentativeEvent
     | UtteranceWithdrawnEvent
     | AnswerInterruptedEvent

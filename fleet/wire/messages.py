@@ -1,11 +1,13 @@
 """The messages that all dialects share: from a device (events) and to a device (commands).
 
-Bad input is an event too, `MalformedEvent`; no codec raises for what a device sends.
+Bad input is an event too, `MalformedEvent`; no codec raises for what a device sends. The messages that each session
+has are `Struct`s: to make one takes a fifth of the time of a frozen dataclass.
 """
 
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from fleet.wire.mcp import ToolSpec
@@ -15,16 +17,14 @@ RequestId = str | int | float
 ListenMode = Literal["auto", "manual", "realtime"]
 
 
-@dataclass(frozen=True, slots=True)
-class AudioFormat:
+class AudioFormat(Struct, frozen=True):
     """An Opus stream: `sample_rate` in Hz, `frame_ms` in milliseconds a packet; always mono."""
 
     sample_rate: int
     frame_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class HelloEvent:
+class HelloEvent(Struct, frozen=True):
     """The device opens a session; this ends its earlier session."""
 
     uplink: AudioFormat
@@ -66,8 +66,7 @@ class AbortEvent:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class GoodbyeEvent:
+class GoodbyeEvent(Struct, frozen=True):
     """The device ended the session; it is never answered."""
 
     session: str
@@ -149,8 +148,7 @@ DeviceEvent = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HelloCommand:
+class HelloCommand(Struct, frozen=True):
     """Answers a hello with the audio's address and key. `key` and `nonce` are 32 hex digits each."""
 
     session: str

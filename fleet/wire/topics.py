@@ -6,12 +6,17 @@ the topic is fixed for ever; `FLEET_SHARDS` only groups slots.
 
 import binascii
 import re
+from functools import lru_cache
 
 SLOTS = 256
 """Number of slots in the topic plan; never changes."""
+REMEMBERED = 4096
+"""Topics and MACs whose parts are remembered: a device sends several messages in a row. About 300 bytes each."""
 
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
 _UP = re.compile(rf"fleet/(up|presence)/(\d{{1,3}})/({_MAC.pattern})")
+
+_LONGEST = len("fleet/presence/255/00:11:22:33:44:55")
 
 
 def canonical_mac(text: str) -> str | None:
@@ -23,6 +28,7 @@ def canonical_mac(text: str) -> str | None:
     return mac if _MAC.fullmatch(mac) else None
 
 
+@lru_cache(maxsize=REMEMBERED)
 def slot(mac: str) -> int:
     """Return the slot 0…255 of a canonical MAC: CRC-16/XMODEM (the one of Redis Cluster) modulo 256."""
     return binascii.crc_hqx(mac.encode(), 0) % SLOTS
@@ -64,6 +70,11 @@ def shard_filters(shard: int, shards: int) -> list[str]:
 
 def parse(topic: str) -> tuple[str, str] | None:
     """Return (`up` or `presence`, mac) of a shard's topic, or None if its slot does not fit its MAC."""
+    return _parse(topic) if len(topic) <= _LONGEST else None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _parse(topic: str) -> tuple[str, str] | None:
     found = _UP.fullmatch(topic)
     if not found:
         return None

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ from tests.benchmarks.interruptions import InterruptionsExperiment
 from tests.benchmarks.interruptions_table import show_interruptions
 from tests.benchmarks.peer import PeerExperiment
 from tests.benchmarks.plots import draw_plots
+from tests.benchmarks.registry import ENGINES, Engine, RegistryExperiment, show_registry
 from tests.benchmarks.server_table import show_servers
 from tests.benchmarks.turn_ends import TurnEndsExperiment
 from tests.benchmarks.turn_ends_table import show_turn_ends
@@ -34,7 +35,7 @@ def echo(
     levels: Annotated[list[float] | None, typer.Option("--level", help="Echo above the user's speech, in dB.")] = None,
     json_file: JsonFile = None,
 ) -> None:
-    """Self-interruptions and commands understood over the echo of an answer; needs the extra aec."""
+    """Self-interruptions and commands understood over the echo of an answer."""
     experiment = EchoExperiment(seconds=seconds, repeats=repeats, levels=levels or (0.0, 7.0, 13.0))
     run(experiment, show_echo, json_file)
 
@@ -68,6 +69,19 @@ def interruptions(
 ) -> None:
     """What noises, backchannels and interruptions over a long answer do to it, as the device hears it."""
     run(InterruptionsExperiment(seconds=0.0, repeats=1, count=count), show_interruptions, json_file)
+
+
+@app.command()
+def registry(
+    devices: Annotated[int, typer.Option(min=100, max=10_000_000, help="Devices, each with three tags.")] = 1_000_000,
+    engine: Annotated[list[str] | None, typer.Option(help="sqlite or postgresql; may be repeated.")] = None,
+    requests: Annotated[int, typer.Option(min=1, max=10_000, help="Requests of each kind.")] = 200,
+    json_file: JsonFile = None,
+) -> None:
+    """How long searches, substrings and facets take over the REST API of control."""
+    engines = [cast("Engine", one) for one in engine or ENGINES]
+    experiment = RegistryExperiment(seconds=0.0, repeats=1, devices=devices, engines=engines, requests=requests)
+    run(experiment, show_registry, json_file)
 
 
 @app.command("turn-ends")

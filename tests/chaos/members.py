@@ -203,6 +203,12 @@ def build(out: Path, models_url: str, *, appendfsync: str = "always", **settings
     )
 
 
+def role(out: Path, name: str, ensemble: Ensemble, settings: Mapping[str, Value], port: int) -> Member:
+    """Return one more role, which answers on a port, beside those of an ensemble."""
+    common = {"redis_url": ensemble.redis_url, "keys": KEYS, "log_level": "debug", "log_format": "json", **settings}
+    return _role(out, name, 0, common, port)
+
+
 def _role(out: Path, role: str, number: int, common: Mapping[str, Value], port: int = 0) -> Member:
     name = f"{role}-{number}" if number else role
     settings = dict(common)
@@ -217,7 +223,7 @@ def _role(out: Path, role: str, number: int, common: Mapping[str, Value], port: 
     known = {variable(one) for one in Settings.model_fields}
     environment = {key: value for key, value in os.environ.items() if key not in known}
     environment |= {"FLEET_CONFIG": str(config), "PYTHONPATH": str(Path(__file__).parents[2])}
-    program = "fleet" if role == "api" else "tests.chaos.puppet"
+    program = "fleet" if role in ("api", "control") else "tests.chaos.puppet"
     return Member(name, [sys.executable, "-m", program, role], out / f"{name}.log", environment, port, health)
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from fleet.adapters.redis.keys import Keys
 from fleet.ground.settings import Settings
 from tests.chaos import history
+from tests.chaos.control_killed import kill_control, take_sql_away
 from tests.chaos.history import Turn
 from tests.chaos.members import Member
 from tests.chaos.person import Person
@@ -119,5 +120,7 @@ def _around(turn: Turn, at: float) -> list[float]:
 
 
 SCENARIOS: dict[str, Callable[[Options, int, Console], Coroutine[None, None, int]]] = {
-    "worker-mid-answer": kill_mid_answer
+    "worker-mid-answer": kill_mid_answer,
+    "control-killed": kill_control,
+    "sql-away": take_sql_away,
 }

@@ -17,8 +17,8 @@ from tests.support.certificates import Pki
 from tests.support.compose import DEPLOY
 from tests.support.ports import LOOPBACK, free_port
 
-SERVICES = ("mosquitto", "redis", "worker", "edge", "gateway", "api")
-ROLES = ("worker", "edge", "gateway", "api")
+SERVICES = ("mosquitto", "redis", "worker", "edge", "gateway", "api", "control")
+ROLES = ("worker", "edge", "gateway", "api", "control")
 KEYS = "k1:a-key-for-container-tests-only"
 PASSWORD = "abc123"
 LIMIT_SECONDS = 300

@@ -142,7 +142,7 @@ def test_prometheus_finds_every_container(fleet: Site) -> None:
             return {}
         return {one["metric"]["role"]: int(one["value"][1]) for one in answer.json()["data"]["result"]}
 
-    until(lambda: found() == {"worker": 2, "edge": 1, "gateway": 1, "api": 1}, 120)
+    until(lambda: found() == {"worker": 2, "edge": 1, "gateway": 1, "api": 1, "control": 1}, 120)
     fleet.compose("--profile", "observability", "rm", "-sf", "prometheus")
 
 

@@ -81,7 +81,8 @@ def test_an_update_begins_the_new_worker_before_the_old_one_ends() -> None:
 
 
 def test_a_pod_is_given_longer_than_its_role_drains() -> None:
-    for component, pod in pods(render({"worker": {"drainSeconds": 240}, "edge": {"drainSeconds": 300}})).items():
+    slow = joined(SETS["control"], {"worker": {"drainSeconds": 240}, "edge": {"drainSeconds": 300}})
+    for component, pod in pods(render(slow)).items():
         for container in pod["containers"]:
             drain = {one["name"]: one.get("value") for one in container["env"]}.get("FLEET_DRAIN_SECONDS")
             before = container.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", ["", "0"])[1]
@@ -151,5 +152,5 @@ def test_the_values_of_the_quick_start_are_taken_as_they_are_written(tmp_path: P
 def test_the_readme_names_every_value() -> None:
     values, text = yaml.safe_load((CHART / "values.yaml").read_text()), (CHART / "README.md").read_text()
     assert [name for name in values if f"`{name}`" not in text and f"`{name}." not in text] == []
-    for role in ("worker", "gateway", "api", "edge", "front", "mosquitto", "redisServer"):
+    for role in ("worker", "gateway", "api", "edge", "front", "control", "mosquitto", "redisServer"):
         assert [name for name in values[role] if f".{name}" not in text and f"`{name}" not in text] == [], role

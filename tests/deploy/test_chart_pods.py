@@ -66,6 +66,11 @@ def test_only_who_needs_it_has_a_models_key() -> None:
     }
 
 
+def test_only_who_needs_it_has_the_key_for_the_keys_of_providers() -> None:
+    found = {role: told(pod).get("FLEET_SECRET_KEYS") for role, pod in pods(render(SETS["keys of providers"])).items()}
+    assert {role for role, value in found.items() if value} == {"worker", "edge", "gateway", "control"}
+
+
 def test_an_edge_learns_its_address_from_the_node_and_may_ask_nothing_else() -> None:
     manifests = render({})
     edge = told(pods(manifests)["edge"])

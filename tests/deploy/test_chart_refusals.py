@@ -85,6 +85,11 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "a port that the probes do not know": ({"settings": {"FLEET_METRICS_PORT": 9999}}, "settings.FLEET_METRICS_PORT"),
     "a file that is not mounted": ({"settings": {"FLEET_MCP_SERVERS": "/mcp.json"}}, "mcpServers.existingSecret"),
     "a key in clear": ({"gateway": {"env": {"LLM_FALLBACK_API_KEY": "sk-1"}}}, "settingsSecret"),
+    "control without a database": ({"control": {"enabled": True}}, "control.database.existingSecret"),
+    "a password of a database in clear": (
+        {"control": {"env": {"FLEET_DATABASE_URL": "postgresql://me:pw@db/fleet"}}},
+        "control.env.FLEET_DATABASE_URL: set control.database.existingSecret",
+    ),
     "policy that would cut off edges": (
         joined(OWN_REDIS, {"networkPolicy": {"enabled": True}}),
         "networkPolicy.nodeCidrs",

@@ -11,7 +11,7 @@ import yaml
 from tests.support.compose import DEPLOY, REQUIRED, compose, services
 from tests.support.deployed_settings import COMPOSED, fixed, handed_on, read_by, unknown
 
-ROLES = {"worker", "edge", "gateway", "api"}
+ROLES = {"worker", "edge", "gateway", "api", "control"}
 OURS = ROLES | {"mosquitto", "redis"}
 WATCHING = {"prometheus", "grafana", "otel", "jaeger"}
 MAY_WRITE = {"emqx"}
@@ -96,7 +96,9 @@ def test_only_who_needs_it_has_a_secret(tmp_path: Path) -> None:
     names = ("LLM_API_KEY", "LLM_FALLBACK_API_KEY", "ASR_API_KEY", "FLEET_BROKER_TOKEN", "FLEET_EMQX_API_KEY")
     found = services(tmp_path, **dict.fromkeys(names, "a:b"))
     having = {one: {name for name in found if one in (found[name].get("environment") or {})} for one in names}
-    assert list(having.values()) == [{"worker", "gateway", "api"}, {"worker", "gateway"}, {"edge"}, {"api"}, {"api"}]
+    # Control tries agents in text.
+    chat = {"worker", "gateway", "control"}
+    assert list(having.values()) == [{"api", *chat}, chat, {"edge"}, {"api"}, {"api"}]
 
 
 @pytest.mark.parametrize("role", COMPOSED)
@@ -152,7 +154,7 @@ def test_files_of_the_operator_are_where_their_settings_say(tmp_path: Path) -> N
     found = services(tmp_path, **files, file=DEPLOY / "compose.yaml")
     told = {name: set(found[name]["environment"]) & set(files) for name in ROLES}
     tools = {"FLEET_MCP_SERVERS", "FLEET_CHARACTERS"}
-    assert told == {"worker": tools, "gateway": tools, "api": {"FLEET_SERIALS_FILE"}, "edge": set()}
+    assert told == {"worker": tools, "gateway": tools, "api": {"FLEET_SERIALS_FILE"}, "edge": set(), "control": set()}
     for name in ROLES:
         mounted = {volume["target"]: volume for volume in found[name].get("volumes", [])}
         for variable in told[name]:

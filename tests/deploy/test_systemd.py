@@ -17,7 +17,7 @@ from tests.support.deployed_settings import unknown
 from tests.support.documents import ROOT
 
 UNIT = ROOT / "deploy" / "systemd" / "fleet@.service"
-ROLES = ("worker", "edge", "api", "gateway", "front", "up")
+ROLES = ("worker", "edge", "api", "gateway", "front", "control", "up")
 LEAVING_SECONDS = 7.0
 """What a role takes at most besides FLEET_DRAIN_SECONDS (docs/operating/upgrade.md)."""
 

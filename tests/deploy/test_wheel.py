@@ -63,7 +63,7 @@ def test_without_an_extra_it_asks_for_all_that_runs(unpacked: Path) -> None:
     metadata = Parser().parsestr(file.read_text(encoding="utf-8"))
     plain = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert plain == ["fleet-voice[embedded,server,speech,workbench]"]
-    extras = {"aec", "dev", "embedded", "mic", "server", "speech", "workbench"}
+    extras = {"dev", "embedded", "mic", "postgres", "server", "speech", "workbench"}
     assert set(metadata.get_all("Provides-Extra", [])) == extras
     assert {line.partition(",")[0] for line in metadata.get_all("Project-URL", [])} > {"Changelog", "Documentation"}
 

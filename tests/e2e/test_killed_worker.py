@@ -1,6 +1,7 @@
 """A worker is killed in the middle of a turn: real processes, a broker, a Redis, real audio, and scripted models."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.operator_calls import CallRecord, OperatorCalls
+from fleet.wire.operator_calls import OperatorCall
 from fleet.workbench.conformance.context import CheckContext, Setup, answered, say
 from fleet.workbench.conformance.steering.script import Round, Scene, long_text
 from fleet.workbench.conformance.steering.server import Steering
@@ -28,6 +32,7 @@ SENTENCES = 8
 MOST_SECONDS = 10.0
 """From a worker's end until the device hears more."""
 LIMIT = 60.0
+CALLS = 30
 
 
 @dataclass
@@ -145,3 +150,54 @@ async def test_a_call_that_was_sent_is_waited_for_and_never_sent_again(house: Ho
     assert len(device.tools.find(LIGHT.name)) == 1
     assert [results_of(one) for one in asked] == [[], ["on"]]
     assert house.context.findings == []
+
+
+async def ended(queue: OperatorCalls, mac: str, call: str) -> CallRecord:
+    while not (record := await queue.find(mac, call)) or not record.over:
+        await asyncio.sleep(0.05)
+    return record
+
+
+async def test_an_operators_call_that_was_sent_is_waited_for_and_never_sent_again(house: House) -> None:
+    store = await Store.open(house.site.redis.url, 2)
+    queue = OperatorCalls(store)
+    async with (
+        asyncio.timeout(LIMIT),
+        tooled(house.context, LIGHT, intercept={LIGHT.name: lambda request: None}) as device,
+    ):
+        mac = device.mac
+        await queue.put(OperatorCall(device=mac, call="one", tool=LIGHT.name, arguments={}), 60, 600)
+        [request] = await device.tools.until(LIGHT.name, 20.0)
+        published = "call published"
+        await asyncio.to_thread(until, lambda: any(worker.count(published) for worker in house.workers), LIMIT)
+        owner, other = sorted(house.workers, key=lambda worker: -worker.count(published))
+        await asyncio.to_thread(owner.kill)
+        await asyncio.to_thread(until, lambda: other.count("call was begun before") == 1, MOST_SECONDS)
+        reply(device, request.body)
+        record = await ended(queue, mac, "one")
+    await store.close()
+    assert (record.state, record.text) == ("ok", "on")
+    assert len(device.tools.find(LIGHT.name)) == 1
+
+
+async def test_operators_calls_in_a_queue_are_each_made_at_most_once_when_their_worker_is_killed(house: House) -> None:
+    store = await Store.open(house.site.redis.url, 2)
+    queue = OperatorCalls(store)
+    async with (
+        asyncio.timeout(LIMIT),
+        tooled(house.context, LIGHT, intercept={LIGHT.name: saying("on")}) as device,
+    ):
+        mac = device.mac
+        for number in range(CALLS):
+            call = OperatorCall(device=mac, call=f"c{number}", tool=LIGHT.name, arguments={"n": number})
+            assert await queue.put(call, 60, 600) == "queued"
+        await device.tools.until(LIGHT.name, 20.0, count=CALLS // 3)
+        owner = max(house.workers, key=lambda worker: worker.count("call published"))
+        await asyncio.to_thread(owner.kill)
+        records = [await ended(queue, mac, f"c{number}") for number in range(CALLS)]
+        made = [request.arguments["n"] for request in device.tools.find(LIGHT.name)]
+    await store.close()
+    print("states", Counter(record.state for record in records))
+    assert made == sorted(set(made)), "in their order, and none twice"
+    assert {record.state for record in records} <= {"ok", "unknown"}
+    assert {number for number, record in enumerate(records) if record.state == "ok"} <= set(made)

@@ -90,9 +90,9 @@ class Session:
         ssrc, sequence, timestamp, payload = usual
         assert ssrc == SSRC
         self.usual += 1
-        used = self.stream.admit_expected(sequence, now)
-        self._note(sequence, timestamp, payload if used else None)
-        if not used and self.native:
+        used = self.stream.admit_expected(sequence, payload, now)
+        self._note(sequence, timestamp, used)
+        if used is None and self.native:
             self.native.stop()
 
     def _note(self, sequence: int, timestamp: int, payload: bytes | None) -> None:

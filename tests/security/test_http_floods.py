@@ -36,7 +36,6 @@ async def statuses(site: AttackedApi, macs: list[str], **changed: str) -> list[i
     return [task.result() for task in asked]
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_site_that_boots_at_once_from_one_address_is_served(store: Store, keys: CredentialKeys) -> None:
     async with attacked_api(store, keys) as site:
         assert set(await statuses(site, [invented(number) for number in range(500)])) == {200}

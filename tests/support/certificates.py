@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 
 from fleet.adapters.net.tls.certificate import ServerCertificate
-from fleet.operations.certificates import CA, SERVER, SERVER_KEY, make_certificates
+from fleet.adapters.net.tls.private_authority import CA, SERVER, SERVER_KEY, make_certificates
 
 _TRIES = 50
 

@@ -49,6 +49,19 @@ SETS: dict[str, dict[str, Any]] = {
         "edge": {"kind": "Deployment", "replicas": 1, "publicAddress": {"host": "203.0.113.9"}}
     },
     "no edge": {"edge": {"enabled": False}},
+    "control": {
+        "control": {
+            "enabled": True,
+            "database": {"existingSecret": "database"},
+            "ingress": {"enabled": True, "host": "fleet.example.org", "tlsSecret": "tls"},
+            "trustedProxies": "10.0.0.0/8",
+        },
+        "operatorTokens": {"existingSecret": "operators"},
+    },
+    "keys of providers": {
+        "control": {"enabled": True, "database": {"existingSecret": "database"}},
+        "secretKeys": {"existingSecret": "provider-keys"},
+    },
     "no gateway": {"gateway": {"enabled": False}},
     "endpoints for speech": {
         "models": {
@@ -63,7 +76,10 @@ SETS: dict[str, dict[str, Any]] = {
     "dashboards": {"metrics": {"dashboards": {"create": "always"}}},
     "network policy": {"networkPolicy": {"enabled": True}},
     "network policy with everything": joined(
-        OWN_BROKER, OWN_REDIS, {"networkPolicy": {"enabled": True, "nodeCidrs": ["10.0.0.0/16", "fd00::/8"]}}
+        OWN_BROKER,
+        OWN_REDIS,
+        {"networkPolicy": {"enabled": True, "nodeCidrs": ["10.0.0.0/16", "fd00::/8"]}},
+        {"control": {"enabled": True, "database": {"existingSecret": "database"}}},
     ),
     "images by digest": {
         "image": {"repository": "registry.example.org:5000/voice/fleet", "digest": f"sha256:{'a' * 64}"},

@@ -13,7 +13,7 @@ from fleet.ground.settings.wording import variables
 
 PREFIXES = ("FLEET_", "LLM_", "ASR_", "TTS_", "VISION_", "CLOUD_", "MCP_", "CLIENT_")
 DEPLOY = Path(__file__).parents[2] / "deploy"
-COMPOSED = ("worker", "edge", "gateway", "api")
+COMPOSED = ("worker", "edge", "gateway", "api", "control")
 """The roles that are services of deploy/compose.yaml."""
 _HEAD = """\
 # The settings that {role} reads, written by `python -m tests.support.deployed_settings`: do not edit.

@@ -12,10 +12,14 @@ from typing import Any
 import msgspec
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.speech.echo_stream import EchoPool
+from fleet.adapters.speech.voice import Speaker
 from fleet.core.ports import Transcript
+from fleet.core.reference import Played
 from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
+from fleet.roles.edge.agents import AgentSpeech
 from fleet.roles.edge.app import Edge
 from fleet.roles.edge.settings import EdgeSettings
 from fleet.wire import edge_messages
@@ -49,7 +53,7 @@ class ScriptedEar:
         self._frame_ms, self._listener, self._audio_input = uplink.frame_ms, listener, audio_input
         self._closed = False
 
-    def feed(self, packet: bytes, played: bytes = b"") -> bool:
+    def feed(self, packet: bytes, played: Played | None = None) -> bool:
         self._audio_input.seen.append(packet)
         self._audio_input.played.append(played)
         speech = packet[1] / 255 if len(packet) > 3 else 0.0
@@ -74,7 +78,7 @@ class ScriptedAudioInput:
     def __init__(self) -> None:
         self.seen: list[bytes] = []
         """Every packet that was fed."""
-        self.played: list[bytes] = []
+        self.played: list[Played | None] = []
         """With each: what the device had played."""
         self.echo: EchoPool | None = None
         self.late = False
@@ -102,9 +106,12 @@ class ScriptedAsr:
     script: deque[str | Exception | Awaitable[str]] = field(default_factory=deque)
     heard: list[bytes] = field(default_factory=list)
     language: str = "en"
+    languages: list[str] = field(default_factory=list)
+    """Asked for; empty for what the settings say."""
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         self.heard.append(pcm)
+        self.languages.append(language)
         answer = self.script.popleft() if self.script else "hello"
         if isinstance(answer, Exception):
             raise answer
@@ -140,8 +147,14 @@ class ScriptedVoice:
     gate: asyncio.Event | None = None
     spoken: list[str] = field(default_factory=list)
 
-    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncIterator[list[bytes]]:
+    speakers: list[Speaker | None] = field(default_factory=list)
+    """Who spoke each of them; None for the usual voice."""
+
+    async def packets(
+        self, text: str, language: str, downlink: AudioFormat, speaker: Speaker | None = None
+    ) -> AsyncIterator[list[bytes]]:
         self.spoken.append(text)
+        self.speakers.append(speaker)
         for number in range(self.packets_each):
             if self.failure and number == self.fail_at:
                 raise self.failure
@@ -225,7 +238,9 @@ def crypt(header: bytes, payload: bytes) -> bytes:
 class Stage:
     """The edge and all that is around it."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(
+        self, documents: KnownAgents | None = None, speech: AgentSpeech | None = None, **settings: Any
+    ) -> None:
         self.asr, self.voice, self.audio_input = ScriptedAsr(), ScriptedVoice(), ScriptedAudioInput()
         self.turn_detector = ScriptedTurnDetector()
         self.orders: list[dict[str, Any]] = []
@@ -245,6 +260,8 @@ class Stage:
             voice=self.voice,
             publisher=self,
             inboxes=self,
+            documents=documents,
+            speech=speech,
         )
         self.edge.bind()
         self.devices: list[Device] = []

@@ -43,6 +43,7 @@ class FleetProcess:
             "FLEET_UDP_PORT": str(self.udp_port),
             "CLOUD_HOST": "127.0.0.1",
             "CLOUD_PORT": str(free_port()),
+            "FLEET_CONTROL_PORT": "0",
             "FLEET_LOG_FORMAT": "json",
             "FLEET_LOG_PII": "true",
             "FLEET_METRICS_PORT": "none",

@@ -12,8 +12,10 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from fleet.adapters.llm.llm_timed import TimedLlm
 from fleet.adapters.net.tls.certificate import followed_certificate
+from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
+from fleet.core.agent_settings import OneModel
 from fleet.core.ports import USUAL, CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ToolCall, ToolOffer
 from fleet.core.server_tools import Caller, Persona, ServerResult
 from fleet.core.situation import words_of
@@ -187,7 +189,12 @@ async def gateway_stage(
     tools = tools or OwnTools()
     try:
         resources = GatewayResources(
-            slice_of(chosen, GatewaySettings), TimedLlm(model, seconds), ModelTerms(0.7, 2048), tools, sessions
+            slice_of(chosen, GatewaySettings),
+            OneModel(TimedLlm(model, seconds)),
+            ModelTerms(0.7, 2048),
+            tools,
+            sessions,
+            KnownAgents(store),
         )
         async with followed_certificate(chosen.tls_cert, chosen.tls_key) as shown:
             gateway = Gateway(resources, store.ping_writes, registrar, certificate=shown, limits=limits)

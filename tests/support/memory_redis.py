@@ -42,6 +42,7 @@ class Stream(dict[str, list[str]]):
     """Fields by entry, oldest first."""
 
     newest = (0, 0)
+    added = 0
 
 
 T = TypeVar("T")
@@ -264,6 +265,9 @@ class MemoryRedis:
     def _sismember(self, key: str, member: str) -> int:
         return int(member in self._smembers(key))
 
+    def _smismember(self, key: str, *members: str) -> list[int]:
+        return [self._sismember(key, member) for member in members]
+
     def _sscan(self, key: str, cursor: str, *_: str) -> list[Any]:
         return ["0", self._smembers(key)]
 
@@ -300,6 +304,9 @@ class MemoryRedis:
         score = (self._get_value(key, SortedSet) or {}).get(member)
         return None if score is None else _number(score)
 
+    def _zmscore(self, key: str, *members: str) -> list[str | None]:
+        return [self._zscore(key, member) for member in members]
+
     def _zrange(self, key: str, first: str, last: str, *options: str) -> list[str]:
         if "BYSCORE" in options:
             return self._zrangebyscore(key, first, last, *(one for one in options if one != "BYSCORE"))
@@ -330,12 +337,20 @@ class MemoryRedis:
 
     # Streams
 
-    def _xadd(self, key: str, *words: str) -> str:
-        found, at, most = self._change(key, Stream), words.index("*"), 0
-        if "MAXLEN" in words[:at]:
+    def _xadd(self, key: str, *words: str) -> str | None:
+        if words[0] == "NOMKSTREAM":
+            if not self._exists(key):
+                return None
+            words = words[1:]
+        most, at = 0, 0
+        if words[0] == "MAXLEN":
+            at = 3 if words[1] == "~" else 2
             most = int(words[at - 1])
-        ms = int(self.now() * 1000)
-        found.newest = max((ms, 0), (found.newest[0], found.newest[1] + 1))
+        found = self._change(key, Stream)
+        soonest = (found.newest[0], found.newest[1] + 1)
+        found.newest = max((int(self.now() * 1000), 0), soonest) if words[at] == "*" else _order(words[at])
+        assert found.newest >= soonest, "an id must be above all earlier ones"
+        found.added += 1
         entry = "{}-{}".format(*found.newest)
         found[entry] = list(words[at + 1 :])
         while most and len(found) > most:
@@ -346,6 +361,16 @@ class MemoryRedis:
     def _xdel(self, key: str, *entries: str) -> int:
         found = self._get_value(key, Stream) or {}
         return sum(found.pop(entry, None) is not None for entry in entries)
+
+    def _xtrim(self, key: str, how: str, bound: str) -> int:
+        assert how == "MINID"
+        found = self._get_value(key, Stream) or Stream()
+        return self._xdel(key, *[entry for entry in found if _order(entry) < _order(bound)])
+
+    def _xinfo(self, what: str, key: str) -> list[Any]:
+        found = self._get_value(key, Stream)
+        assert what == "STREAM" and found is not None
+        return ["length", len(found), "entries-added", found.added]
 
     def _xlen(self, key: str) -> int:
         return len(self._get_value(key, Stream) or ())

@@ -8,8 +8,10 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
+from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
+from fleet.core.agent_settings import OneModel
 from fleet.core.ports import Llm
 from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
@@ -73,7 +75,14 @@ async def registrar_gateway(
     """Run a gateway beside the block; give its address."""
     chosen = Settings(cloud_host="127.0.0.1", cloud_port=0, **settings)
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
-    resources = GatewayResources(slice_of(chosen, GatewaySettings), llm, ModelTerms(0.7, 2048), OwnTools(), sessions)
+    resources = GatewayResources(
+        slice_of(chosen, GatewaySettings),
+        OneModel(llm),
+        ModelTerms(0.7, 2048),
+        OwnTools(),
+        sessions,
+        KnownAgents(store),
+    )
     gateway = Gateway(resources, store.ping_writes, open_registrar(resources, open_line))
     async with running("gateway", gateway.run):
         await gateway.started.wait()

@@ -14,6 +14,7 @@ OPENED_BY = {
     "api": ("api", "site", "monitoring"),
     "gateway": ("gateway", "monitoring"),
     "front": ("front", "monitoring"),
+    "control": ("control", "site", "monitoring"),
 }
 """The modules of `fleet/run` that a role's command calls."""
 
@@ -71,3 +72,5 @@ def _read_in(file: Path) -> Iterator[str]:
                 yield node.attr
             elif node.attr == "plain_host":
                 yield "tls_only"
+            elif node.attr == "control_tls":
+                yield from ("control_cert", "control_host", "control_proxy")

@@ -24,13 +24,16 @@ from fleet.adapters.speech.turn_silence import SilenceTurnDetector
 from fleet.adapters.speech.vad_silero import Samples, VadState
 from fleet.adapters.speech.voice import Voice
 from fleet.adapters.tools.load import open_tools
-from fleet.core.ports import CallsAsked, TextDelta, ToolCall, Transcript
+from fleet.core.agent_settings import OneModel
+from fleet.core.ports import USUAL_VOICE, CallsAsked, TextDelta, ToolCall, Transcript, VoiceOptions
 from fleet.ground.settings import Settings, load
+from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.edge.announcer import Announcer
 from fleet.roles.edge.app import Edge
 from fleet.roles.worker.app import Worker
 from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.settings import WorkerSettings
 from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import HELLO, VOLUME
 from tests.integration.worker.scripted import Device, ScriptedLlm
@@ -59,7 +62,7 @@ class OneText:
     def __init__(self) -> None:
         self.asked = asyncio.Event()
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         self.asked.set()
         return Transcript("Make it louder, please.", "en")
 
@@ -72,7 +75,7 @@ class OneTone:
 
     sample_rate = 24_000
 
-    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+    async def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncGenerator[bytes, None]:
         yield tone(0.5, self.sample_rate)
 
     async def aclose(self) -> None:
@@ -168,7 +171,7 @@ async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKe
         store, llm, asr = await Store.open(redis_url, 2), ScriptedLlm(), OneText()
         stack.push_async_callback(store.close)
         tools = await stack.enter_async_context(open_tools(settings))
-        resources = WorkerResources.of(settings, keys, llm, store, tools)
+        resources = WorkerResources.of(slice_of(settings, WorkerSettings), keys, OneModel(llm), store, tools)
         edge = await stack.enter_async_context(_edge(settings, asr, store, broker, keys))
         announcer = Announcer(resources.edges, lambda: EdgeRecord("edge-t", LOOPBACK, edge.port, 0))
         await stack.enter_async_context(running("edge announcer", announcer.run))

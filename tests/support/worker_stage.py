@@ -12,6 +12,7 @@ from fleet.adapters.redis.sessions.conversations import Begun, Opening
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.adapters.redis.shards.edges import EdgeRecord
 from fleet.adapters.redis.shards.leases import Leases
+from fleet.core.agent_settings import OneModel
 from fleet.core.ports import Message
 from fleet.ground.settings import load
 from fleet.ground.settings.slices import slice_of
@@ -98,7 +99,7 @@ async def worker_stage(**settings: Any) -> AsyncIterator[WorkerStage]:
     redis, llm = MemoryRedis(), ScriptedLlm()
     store = await memory_store(redis, shards=1)
     values = slice_of(load(shards=1, **settings), WorkerSettings)
-    resources = WorkerResources.of(values, CredentialKeys("k1:a-key-for-tests-only-1"), llm, store)
+    resources = WorkerResources.of(values, CredentialKeys("k1:a-key-for-tests-only-1"), OneModel(llm), store)
     owner = await Leases(store, "w", FOR_EVER).take(0)
     assert owner is not None
     clock = asyncio.get_running_loop().time

@@ -1,7 +1,7 @@
 """A running `fleet up`: its process, addresses and settings, for commands on the same machine."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,23 +21,22 @@ class EndpointsFile(BaseModel):
     """0: not known."""
     settings: dict[str, JsonValue] | None = None
     """All settings of a `fleet up`, as `fleet.ground.settings.stored` has them; None of another role."""
+    control_url: str = ""
+    """Of control; its token is in a file of its own (`fleet.adapters.files.local_token`)."""
+    control_authority: Path | None = None
+    """The authority of its certificate, if that is a private one."""
 
 
 @contextmanager
-def publish(
-    data_dir: Path, redis_url: str, mqtt_url: str, settings: Mapping[str, JsonValue] | None = None
-) -> Iterator[None]:
-    """Write the file for the duration of the block.
+def publish(data_dir: Path, file: EndpointsFile) -> Iterator[None]:
+    """Write the file for the duration of the block, with the id of this process.
 
     Raises:
         OSError: The file cannot be written.
     """
     path = data_dir / _NAME
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = EndpointsFile(
-        redis_url=redis_url, mqtt_url=mqtt_url, pid=os.getpid(), settings=None if settings is None else dict(settings)
-    )
-    write_whole(path, file.model_dump_json(), 0o600)
+    write_whole(path, file.model_copy(update={"pid": os.getpid()}).model_dump_json(), 0o600)
     try:
         yield
     finally:

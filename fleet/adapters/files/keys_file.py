@@ -5,12 +5,14 @@ import os
 import secrets
 from pathlib import Path
 
+from fleet.adapters.sealing import new_key
 from fleet.ground.errors import ConfigError
 from fleet.wire.identity import CredentialKeys
 
 log = logging.getLogger(__name__)
 
 _NAME = "keys"
+_SECRETS = "secret_keys"
 _OTHERS = 0o077
 
 
@@ -22,6 +24,22 @@ def keys_path(data_dir: Path) -> Path:
     """
     load_or_make_keys(data_dir)
     return data_dir / _NAME
+
+
+def load_or_make_secret_keys(data_dir: Path) -> str:
+    """Return the text of the file `secret_keys` for `Sealer`; create it as `load_or_make_keys` creates its file.
+
+    Raises:
+        ConfigError: The file cannot be read or written.
+    """
+    path = data_dir / _SECRETS
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            _make(path, new_key())
+        return ",".join(path.read_text().split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def load_or_make_keys(data_dir: Path) -> str:
@@ -36,7 +54,7 @@ def load_or_make_keys(data_dir: Path) -> str:
     try:
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():
-            _make(path)
+            _make(path, f"k1:{secrets.token_urlsafe(32)}")
         text = path.read_text()
         if path.stat().st_mode & _OTHERS:
             log.warning("keys can be read by others", extra={"file": str(path)})
@@ -51,13 +69,13 @@ def load_or_make_keys(data_dir: Path) -> str:
     return text
 
 
-def _make(path: Path) -> None:
+def _make(path: Path, key: str) -> None:
     """Write a new key atomically; of several concurrent processes exactly one succeeds."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            file.write(f"k1:{secrets.token_urlsafe(32)}\n")
+            file.write(f"{key}\n")
             file.flush()
             os.fsync(file.fileno())
         path.hardlink_to(draft)

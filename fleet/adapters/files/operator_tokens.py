@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Final
 
 from fleet.adapters.files.watched_file import WatchedFile, write_whole
+from fleet.core import permissions
 from fleet.ground.errors import ConfigError
 
 DEVICES_INPUT: Final = "devices:input"
 """Scope: to enter text for devices, and to read the answers to it."""
 GATEWAY_CONNECT: Final = "gateway:connect"
 """Scope: to be a client of the gateway."""
-SCOPES: Final = (DEVICES_INPUT, GATEWAY_CONNECT)
-"""All scopes."""
+SCOPES: Final = (DEVICES_INPUT, GATEWAY_CONNECT, *permissions.SCOPES)
+"""All scopes: those of api and gateway, and those of control."""
 
 _PREFIX = "flt_"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

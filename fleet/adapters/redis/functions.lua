@@ -24,16 +24,38 @@ local function fenced()
   return redis.error_reply('FENCED this worker no longer owns the shard')
 end
 
+-- Events that a shard keeps for control; the oldest give way to newer ones, and control counts them.
+local MOST_EVENTS = '10000'
+
+-- Writes an event of a device into the shard's stream of events. The stream exists only while control wants events, so
+-- this is also the question whether it does: without the stream nothing is written (docs/adr/0042-events.md).
+local function emit(stream, kind, mac, data)
+  redis.call('XADD', stream, 'NOMKSTREAM', 'MAXLEN', '~', MOST_EVENTS, '*', 'k', kind, 'm', mac, 'd', data)
+end
+
+-- JSON of an object with texts: field, text, …
+local function texts(...)
+  local pair, parts = {...}, {}
+  for i = 1, #pair, 2 do parts[#parts + 1] = '"' .. pair[i] .. '":' .. cjson.encode(pair[i + 1]) end
+  return '{' .. table.concat(parts, ',') .. '}'
+end
+
 -- Life in seconds of a device's record; a function renews it when an hour of it has passed.
 local RENEWED_AFTER = 3600
 
 -- Writes a message into an edge's inbox: `Inboxes.post` in fleet/adapters/redis/shards/inbox.py makes the arguments from
--- `at` on: message or '' for none, mark, longest inbox, life s. Not in a Cluster, where the inbox is on another node.
+-- `at` on: message or '' for none, mark, longest inbox, life s. A living edge renews the life of its inbox. Not in a
+-- Cluster, where the inbox is on another node. Returns the time in ms as text: the id of an entry begins with it, so that
+-- the caller need not ask for it.
 local function post(edge, A, at, message)
-  if A[at] == '' then return end
-  local inbox = 'mb:{e:' .. edge .. '}'
-  redis.call('XADD', inbox, 'MAXLEN', '~', A[at + 2], '*', 'm', message or A[at], 'k', A[at + 1])
-  if A[at + 3] ~= '0' then redis.call('EXPIRE', inbox, A[at + 3]) end
+  if A[at] == '' then return string.format('%d', now()) end
+  local inbox, text = 'mb:{e:' .. edge .. '}', message or A[at]
+  local id = redis.call('XADD', inbox, 'NOMKSTREAM', 'MAXLEN', '~', A[at + 2], '*', 'm', text, 'k', A[at + 1])
+  if not id then
+    id = redis.call('XADD', inbox, '*', 'm', text, 'k', A[at + 1])
+    redis.call('EXPIRE', inbox, A[at + 3])
+  end
+  return string.match(id, '^%d+')
 end
 
 -- K: own, fence  A: worker, ttl ms, fence of an owner that lost its MQTT session or ''.
@@ -261,9 +283,9 @@ end
 -- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`  lack: why there is no place for it,
 --    or nil
 -- Decides about a client under every policy but `open`, and pins it if it is the first.
--- Returns {verdict, generation, 1 if the client has a claim now}.
+-- Returns {verdict, generation, 1 if the client has a claim now, when another client asked with its MAC before or nil}.
 local function judge(K, A, connected, lack)
-  local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'unbound')
+  local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'unbound', 'otherat')
   if o[1] and (o[2] or '') == '' then
     redis.call('HSET', K[1], 'client', A[2])
     return {'admitted', wanted(o[3]), 0}
@@ -280,11 +302,31 @@ local function judge(K, A, connected, lack)
   if o[1] or o[4] then
     redis.call('HINCRBY', K[1], 'others', 1)
     redis.call('HSET', K[1], 'otherat', seconds())
-    if redis.call('EXISTS', K[6]) == 1 then return {'refused', 0, 0} end
+    if redis.call('EXISTS', K[6]) == 1 then return {'refused', 0, 0, o[5]} end
     note_claim(K[5], A[2], A[4], tonumber(A[12]), tonumber(A[13]), A[14])
     claims = 1
   end
-  return {(A[1] ~= 'closed' or A[5] == '1') and 'asked' or 'refused', 0, claims}
+  return {(A[1] ~= 'closed' or A[5] == '1') and 'asked' or 'refused', 0, claims, o[5]}
+end
+
+-- Writes the event of a client that was not served. Strangers must not displace the events of devices: a MAC has one in
+-- a minute, and MACs without an owner have one in a second together.
+local function emit_refusal(A, verdict, claims, last)
+  local stream = A[7] .. 'ev'
+  if last and seconds() - last < 60 then return end
+  if not last and not redis.call('SET', stream .. 'q', '', 'NX', 'EX', 1) then return end
+  local kind = claims == 1 and 'device.claimed' or verdict == 'asked' and 'device.waiting' or 'device.refused'
+  emit(stream, kind, A[3], texts('reason', verdict, 'client', A[2], 'address', A[4]))
+end
+
+-- Writes the events of a client that was served; `new`: nothing was known of its MAC.
+local function emit_boot(A, new)
+  local told = {fw = '', board = ''}
+  for at = 16, #A, 2 do
+    if told[A[at]] then told[A[at]] = A[at + 1] end
+  end
+  if new then emit(A[7] .. 'ev', 'device.registered', A[3], '{}') end
+  emit(A[7] .. 'ev', 'device.booted', A[3], texts('firmware', told.fw, 'board', told.board, 'address', A[4]))
 end
 
 -- K: admission, device, devices by bootstrap, MACs that never connected, claims of the MAC, mark of a refused claim
@@ -310,11 +352,16 @@ local function boot(K, A)
   -- (`req`), the new password needs a generation to be accepted.
   local decided = {'admitted', tonumber(o[2] or '0') > 1 and o[1] or '0', 0}
   if A[1] ~= 'open' then decided = judge(K, A, connected, lack) end
-  if decided[1] ~= 'admitted' then return {decided[1], 0, o[3] or '', decided[3], 0} end
+  if decided[1] ~= 'admitted' then
+    emit_refusal(A, decided[1], decided[3], decided[4])
+    return {decided[1], 0, o[3] or '', decided[3], 0}
+  end
   if lack and A[1] == 'open' and not crowd_out(full, K[4], K[3], A[7]) then
     return {'admitted', decided[2], o[3] or '', 0, 0}
   end
-  redis.call('HSET', K[2], 'kg', decided[2], unpack(A, 16))
+  -- The client library may repeat this call after a fault: its time is the same then.
+  if redis.call('HGET', K[2], 'boot') ~= A[6] then emit_boot(A, redis.call('EXISTS', K[2]) == 0) end
+  redis.call('HSET', K[2], 'kg', decided[2], 'boot', A[6], unpack(A, 16))
   if A[15] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[15]) end
   redis.call('ZADD', K[3], seconds(), A[3])
   if young then
@@ -329,11 +376,11 @@ local function boot(K, A)
   return {'admitted', decided[2], o[3] or '', 0, lack and 1 or 0}
 end
 
--- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims, what
---    was said to the device and is known from it, …
+-- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims, events,
+--    what was said to the device and is known from it, …
 -- A: bind|unbind|raise, MAC, time as text, until when earlier generations count (s since 1970, 0: now) [, Client-Id or
 --    '', serial number or '', how]
--- Changes a device's owner or its generation; with the owner, all of K from 7 on is deleted. If earlier generations were
+-- Changes a device's owner or its generation; with the owner, all of K from 8 on is deleted. If earlier generations were
 -- already to end at a sooner time, that time stays.
 -- Returns {1 when its generation rose (bind), it had an owner (unbind), or always (raise); its generation}.
 local function own(K, A)
@@ -352,17 +399,24 @@ local function own(K, A)
     if A[6] ~= '' then redis.call('HSET', K[1], 'serial', A[6]) end
     redis.call('HDEL', K[6], A[5])
     answer = raised and 1 or 0
-    if raised then redis.call('DEL', unpack(K, 7)) end
+    if raised then redis.call('DEL', unpack(K, 8)) end
   else
     generation = next_generation(o[3])
     if A[1] == 'unbind' then
       redis.call('HDEL', K[1], 'bound', 'client', 'serial', 'how')
       redis.call('HSET', K[1], 'unbound', A[3])
-      redis.call('DEL', unpack(K, 7))
+      redis.call('DEL', unpack(K, 8))
       answer = o[1] and 1 or 0
     end
   end
   redis.call('PERSIST', K[1])
+  if A[1] == 'bind' then
+    if (o[2] or '') ~= A[5] or not o[1] then
+      emit(K[7], 'device.bound', A[2], texts('how', A[7], 'client', A[5]))
+    end
+  elseif A[1] == 'unbind' and o[1] then
+    emit(K[7], 'device.unbound', A[2], '{}')
+  end
   give_back(K[3], K[2], A[2])
   if generation then redis.call('HSET', K[1], 'gen', generation) end
   if raised then
@@ -509,7 +563,7 @@ end
 local GOODBYE_AGAIN_MS = 1000
 
 -- K: device, own, online devices by epoch, admission, MACs that never connected, devices with an old password,
---    generations to require, tools
+--    generations to require, tools, events
 -- A: online 0|1, epoch, ttl s, mac, worker or '', fence or '', user name of the connection or ''
 -- Records the presence of a device, unless its epoch is lower than the known one. A worker's call is fenced: "online"
 -- and "offline" of one connection have the same epoch, so an earlier owner could overwrite one by the other.
@@ -521,7 +575,7 @@ local GOODBYE_AGAIN_MS = 1000
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
   local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows', 'tp', 'src', 'rn',
-    'cu', 'cep', 'kg', 'host', 'pg')
+    'cu', 'cep', 'kg', 'host', 'pg', 'on')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0, '', '', ''} end
   local online, at = A[1] == '1', now()
   local fields = {'on', A[1], 'ep', A[2], 'tp', string.format('%d', math.floor(at / 1000))}
@@ -536,6 +590,9 @@ local function presence(K, A)
     fields[#fields + 1], fields[#fields + 2] = 'ga', string.format('%d', at + GOODBYE_AGAIN_MS)
   end
   redis.call('HSET', K[1], unpack(fields))
+  if known[16] ~= A[1] or online and known[1] ~= A[2] then
+    emit(K[9], online and 'device.online' or 'device.offline', A[4], '{}')
+  end
   if at / 1000 - tonumber(known[8] or '0') > RENEWED_AFTER then redis.call('EXPIRE', K[1], A[3]) end
   if online then
     redis.call('ZADD', K[3], A[2], A[4])
@@ -566,6 +623,7 @@ local function outdate(K, A)
     local device = A[5] .. 'd:' .. mac
     redis.call('ZREM', K[2], mac)
     if redis.call('EXISTS', device) == 1 then redis.call('HSET', device, 'on', '0') end
+    emit(A[5] .. 'ev', 'device.offline', mac, '{"reason":"the broker restarted"}')
     answer[#answer + 1] = mac
     answer[#answer + 1] = redis.call('HGET', device, 'sid') or ''
   end
@@ -580,20 +638,46 @@ local function index(set, member, life)
   if redis.call('SADD', set, member) == 1 then redis.call('EXPIRE', set, life) end
 end
 
--- K: own, session, device, tools, edges of the shard's sessions
+-- K: admission of a device, agents of its shard.  Returns the digest of its agent and its number of messages of
+-- history, '' for each that is unknown: the agent that was given to the device, else the site's (`*`).
+local function agent_of(admission, agents)
+  local given = redis.call('HGET', admission, 'agent')
+  local head = given and redis.call('HGET', agents, given)
+  if not head then
+    local usual = redis.call('HGET', agents, '*')
+    head = usual and redis.call('HGET', agents, usual)
+  end
+  return string.match(head or '', '^(%S*) ?(%d*)$')
+end
+
+-- K: admission, agents.  Returns the digest of the device's agent, or ''.
+local function agent(K)
+  local digest = agent_of(K[1], K[2])
+  return digest
+end
+
+-- K: own, session, device, tools, edges of the shard's sessions[, admission, agents of the shard]
 -- A: worker, fence, session ttl s, device ttl s, index ttl s, prefix of the shard's keys, mac, edge, message for the
 --    edge (4 arguments: see `post`), dialect, session id, session field, value, …
 -- Replaces the device's session. The dialect in which the device registered its tools in this connection is kept. The
--- message for the edge gets what the device reported about itself.
--- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or '', language or '', board or ''}.
+-- message for the edge gets what the device reported about itself, and its agent.
+-- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or '', language or '', board or '',
+-- digest of its agent or ''}.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
-  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board', 'th', 'sorry', 'se')
+  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board', 'th', 'sorry', 'se', 'on')
   if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
   index(K[5], A[8], A[5])
   index(index_of(A[6], A[8]), A[7], A[5])
-  local at, tools = seconds(), redis.call('EXISTS', K[4])
+  local tools = device[2] and device[2] == device[1] and redis.call('EXISTS', K[4]) == 1
+  local answer = {old[1] or '', old[2] or '', device[1] or '', tools and device[2] or ''}
+  for part = 4, 6 do answer[part + 1] = device[part] or '' end
+  answer[8] = K[7] and agent({K[6], K[7]}) or ''
+  local message = A[9] ~= '' and string.format('%s,"firmware":%s,"reported_language":%s,"board":%s,"agent":%s}',
+    string.sub(A[9], 1, -2), cjson.encode(answer[5]), cjson.encode(answer[6]), cjson.encode(answer[7]),
+    cjson.encode(answer[8]))
+  local at = string.format('%d', math.floor(post(A[8], A, 9, message) / 1000))
   local kept = device[3] and device[2] and device[2] == device[1] and device[3] or A[13]
   redis.call('HSET', K[3], 'on', '1', 'th', at, 'sid', A[14], 'dialect', kept)
   if at - tonumber(device[7] or '0') > RENEWED_AFTER then
@@ -603,11 +687,11 @@ local function hello(K, A)
   if device[8] or device[9] then redis.call('HDEL', K[3], 'sorry', 'se') end
   redis.call('HSET', K[2], 'id', A[14], 'dialect', kept, 'edge', A[8], unpack(A, 15))
   redis.call('EXPIRE', K[2], A[3])
-  local answer = {old[1] or '', old[2] or '', device[1] or '', tools == 1 and device[2] or ''}
-  for part = 4, 6 do answer[part + 1] = device[part] or '' end
-  if A[9] ~= '' then
-    post(A[8], A, 9, string.format('%s,"firmware":%s,"reported_language":%s,"board":%s}', string.sub(A[9], 1, -2),
-      cjson.encode(answer[5]), cjson.encode(answer[6]), cjson.encode(answer[7])))
+  if device[10] ~= '1' then emit(A[6] .. 'ev', 'device.online', A[7], '{}') end
+  if old[1] ~= A[14] then
+    -- One event: that a session replaces another follows from it.
+    emit(A[6] .. 'ev', 'session.started', A[7],
+      string.format('{"session":"%s","replaces":"%s","dialect":"%s"}', A[14], old[1] or '', kept))
   end
   return answer
 end
@@ -640,7 +724,7 @@ local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
   if session[1] ~= A[3] then return '' end
-  local at = string.format('%d', now())
+  local at = session[2] and post(session[2], A, 9) or string.format('%d', now())
   local fields = {'gone', A[3], 'tb', string.format('%d %s', math.floor(at / 1000), A[6])}
   local function set(field, text) fields[#fields + 1], fields[#fields + 2] = field, text end
   if A[6] == 'device' then set('knows', '1') end
@@ -653,8 +737,9 @@ local function goodbye(K, A)
   redis.call('DEL', K[2])
   redis.call('HDEL', K[3], 'sid', 'ga', 'sorry', 'se', 'knows')
   redis.call('HSET', K[3], unpack(fields))
-  if redis.call('HEXISTS', K[5], 'tok') == 0 then redis.call('ZADD', K[4], 'XX', at + CONVERSATION_OVER_MS, A[5]) end
-  if session[2] then post(session[2], A, 9) end
+  local talk = redis.call('HMGET', K[5], 'count', 'tok')
+  if talk[1] and not talk[2] then redis.call('ZADD', K[4], 'XX', at + CONVERSATION_OVER_MS, A[5]) end
+  emit(A[4] .. 'ev', 'session.ended', A[5], texts('session', A[3], 'reason', A[6]))
   return session[2] or ''
 end
 
@@ -758,26 +843,27 @@ local function older(one, other)
   return tonumber(number) < tonumber(other_number)
 end
 
--- {verdict, whether it is too late to answer, length of the session's part, field, value, … of session and turn}
-local function begun(verdict, late, session, turn)
-  local answer = {verdict, late and 1 or 0, #session}
+-- {verdict, whether it is too late to answer, whether somebody watches, length of the session's part, field, value, … of
+-- session and turn}
+local function begun(verdict, late, watched, session, turn)
+  local answer = {verdict, late and 1 or 0, watched, #session}
   for _, part in ipairs(session) do answer[#answer + 1] = part end
   for _, part in ipairs(turn) do answer[#answer + 1] = part end
   return answer
 end
 
--- K: own, session, turn, device
+-- K: own, session, turn, device, live transcript
 -- A: worker, fence, session id or '' for any or none, session ttl s, turn ttl s, turn id, messages, token, id of the
 --    stream entry, longest age of the entry ms, longest pause of a turn ms, most attempts
 -- Begins a turn in a live session, or returns the journal of a turn that was begun before. The id of the stream entry
 -- that asks for the turn is the turn's epoch: the newest turn wins. Returns {'GONE'} if the session is over, {'OVER'}
 -- if a newer turn has begun, {'BUSY'} if the turn before it still runs and must be ended first; else what `begun`
 -- returns, with 'AGAIN' or 'GO'. It is 'GO' also if the client library repeated this call after a fault: the token is
--- the same then.
+-- the same then. A call that waits for the user's yes (`ask`) waits for the next turn only, which finds it as `asked`.
 local function turn_begin(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   if A[3] ~= '' and redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
-  local known = redis.call('HMGET', K[3], 'turn', 'tok', 'state', 'at', 'past', 'seen')
+  local known = redis.call('HMGET', K[3], 'turn', 'tok', 'state', 'at', 'past', 'seen', 'ask', 'asked')
   local at, verdict = now(), 'GO'
   local late = at - tonumber(string.match(A[9], '^%d+') or at) > tonumber(A[10])
   if known[1] == A[6] and known[2] ~= A[8] then
@@ -789,13 +875,16 @@ local function turn_begin(K, A)
     redis.call('DEL', K[3])
     redis.call('HSET', K[3], 'turn', A[6], 'tok', A[8], 'state', 'running', 'messages', A[7], 'sentences', 0, 'lines', 0,
       'at', A[9], 'seen', at, 'past', string.sub((known[1] or '') .. ' ' .. (known[5] or ''), 1, 132))
+    known[8] = known[7]
+    if known[8] then redis.call('HSET', K[3], 'asked', known[8]) end
   end
   redis.call('EXPIRE', K[3], A[5])
   redis.call('EXPIRE', K[2], A[4])
   local session = redis.call('HGETALL', K[2])
   -- Without a session, only the dialect of the device is known.
   if #session == 0 then session = {'dialect', redis.call('HGET', K[4], 'dialect') or ''} end
-  return begun(verdict, late, session, verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or {})
+  local asked, watched = known[8] and {'asked', known[8]} or {}, redis.call('EXISTS', K[5])
+  return begun(verdict, late, watched, session, verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or asked)
 end
 
 -- K: own, turn  A: worker, fence, turn ttl s, turn id, field, value, …
@@ -817,13 +906,17 @@ end
 local BLOCK = 10
 local function surplus(length, fewest) return math.max(0, math.floor((length - fewest) / BLOCK)) * BLOCK end
 
--- K: tools, history, reports[, persona[, admission[, memory]]]
+-- K: tools, history, reports[, persona[, admission[, memory[, agents of the shard]]]]
 -- A: fewest messages, oldest report ms[, life of a memory s]
--- The data that a turn needs; of the history, the newest messages and less than a block before them. Returns {tools or
--- '', number of messages[, language or '', character or ''[, time zone or ''[, number of facts]]], message, …, fact, …,
--- 'age-in-ms report', …}. A worker of an older version gives fewer keys and gets fewer parts.
+-- The data that a turn needs; of the history, the newest messages and less than a block before them. The agent may want
+-- another number of messages than A. Returns {tools or '', number of messages[, language or '', character or ''[, time
+-- zone or ''[, number of facts[, digest of the agent or '']]]], message, …, fact, …, 'age-in-ms report', …}. A worker of
+-- an older version gives fewer keys and gets fewer parts.
 local function turn_context(K, A)
   local fewest, history = tonumber(A[1]), {}
+  local digest, wanted = '', ''
+  if K[7] then digest, wanted = agent_of(K[5], K[7]) end
+  if wanted ~= '' then fewest = tonumber(wanted) end
   if fewest > 0 then history = redis.call('LRANGE', K[2], surplus(redis.call('LLEN', K[2]), fewest), -1) end
   local answer = {redis.call('GET', K[1]) or '', #history}
   if K[4] then
@@ -833,6 +926,7 @@ local function turn_context(K, A)
   if K[5] then answer[5] = redis.call('HGET', K[5], 'tz') or '' end
   local facts = K[6] and redis.call('LRANGE', K[6], 0, -1) or {}
   if K[6] then answer[6] = #facts end
+  if K[7] then answer[7] = digest end
   for _, line in ipairs(history) do answer[#answer + 1] = line end
   for _, fact in ipairs(facts) do answer[#answer + 1] = fact end
   if #facts > 0 then redis.call('EXPIRE', K[6], A[3]) end
@@ -872,24 +966,39 @@ local function note_conversation(waiting, talk, mac, life, lines, earlier)
   end
 end
 
--- K: own, history, turn[, conversations to remember, conversation]
+-- K: own, history, turn, events[, conversations to remember, conversation]
 -- A: worker, fence, history ttl s, fewest messages that are kept, turn id, turn ttl s, state, messages, sentences,
---    apology, tokens, mac, line, …
--- Writes a turn's lines into the history, in place of those that it wrote before. Returns 0 if it is not the newest
--- turn, or if the state was 'cut' already and A has another one.
+--    apology, tokens, mac, data of the event, terms of the history, line, …
+-- Writes a turn's lines into the history, in place of those that it wrote before, and the event of its end. Returns 0
+-- if it is not the newest turn, or if the state was 'cut' already and A has another one.
 local function remember(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local turn = redis.call('HMGET', K[3], 'turn', 'lines', 'state')
   if turn[1] ~= A[5] or (turn[3] == 'cut' and A[7] ~= 'cut') then return 0 end
   local earlier = tonumber(turn[2] or '0')
   if earlier > 0 then redis.call('LTRIM', K[2], 0, -earlier - 1) end
-  for at = 13, #A do redis.call('RPUSH', K[2], A[at]) end
+  for at = 15, #A do redis.call('RPUSH', K[2], A[at]) end
   redis.call('LTRIM', K[2], surplus(redis.call('LLEN', K[2]), tonumber(A[4])), -1)
   redis.call('EXPIRE', K[2], A[3])
   redis.call('HSET', K[3], 'state', A[7], 'messages', A[8], 'partial', '', 'sentences', A[9], 'apology', A[10],
-    'tokens', A[11], 'lines', #A - 12, 'seen', now())
+    'tokens', A[11], 'terms', A[14], 'lines', #A - 14, 'seen', now())
   redis.call('EXPIRE', K[3], A[6])
-  if K[4] then note_conversation(K[4], K[5], A[12], tonumber(A[3]), #A - 12, earlier) end
+  if turn[3] ~= A[7] then
+    local cut = turn[3] == 'written' and 'turn.shortened' or 'turn.interrupted'
+    local kind = A[7] == 'cut' and cut or A[10] == '' and 'turn.answered' or 'turn.failed'
+    emit(K[4], kind, A[12], A[13])
+  end
+  if K[5] then note_conversation(K[5], K[6], A[12], tonumber(A[3]), #A - 14, earlier) end
+  return 1
+end
+
+-- K: own, inbox, events  A: worker, fence, id of an inbox entry, mac, data of the event
+-- Takes an edge's report that an answer was spoken, and writes its event. The entry gives way to the event, so a
+-- repeated report writes none. Returns 1, or 0 if the entry was gone.
+local function spoken(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  if redis.call('XDEL', K[2], A[3]) == 0 then return 0 end
+  emit(K[3], 'turn.spoken', A[4], A[5])
   return 1
 end
 
@@ -952,17 +1061,59 @@ local function report(K, A)
   return 1
 end
 
--- K: call, idempotency key, deadlines, device[, own, turn]
--- A: id, token, timeout ms, keep ms, mac, most pending[, worker, fence, turn id]
+-- K: queue, record, records by their end
+-- A: mac, id, message, tool, life of the record ms, ms in which the call may begin, longest queue, most records
+-- Queues an operator's call, once for its id, which no other queue can push out. Returns KNOWN if it was queued before,
+-- FULL if the queue or the list of records is full, else QUEUED.
+local function operator_call_put(K, A)
+  if redis.call('EXISTS', K[2]) == 1 then return {'KNOWN'} end
+  local at = now()
+  redis.call('ZREMRANGEBYSCORE', K[3], '-inf', at)
+  if redis.call('XLEN', K[1]) >= tonumber(A[7]) or redis.call('ZCARD', K[3]) >= tonumber(A[8]) then return {'FULL'} end
+  redis.call('XADD', K[1], '*', 'm', A[3])
+  redis.call('HSET', K[2], 'st', 'queued', 'tool', A[4], 'at', at, 'until', at + A[6], 'life', A[5])
+  redis.call('PEXPIRE', K[2], A[5])
+  redis.call('ZADD', K[3], at + A[5], A[1] .. '|' .. A[2])
+  return {'QUEUED'}
+end
+
+-- K: own, record  A: worker, fence, outcome, text
+-- Ends an operator's call, once; its record stays for its life from now on. Returns 0 if it had ended, or is forgotten.
+local function operator_call_end(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local known = redis.call('HMGET', K[2], 'st', 'life')
+  if not known[1] or known[1] == 'ended' then return 0 end
+  redis.call('HSET', K[2], 'st', 'ended', 'out', A[3], 'text', A[4], 'ended', now())
+  redis.call('PEXPIRE', K[2], known[2])
+  return 1
+end
+
+-- Why an operator's call must not be published, or nil: its record says that it was published (the call's own record is
+-- younger or gone), has ended, is forgotten, or waited for too long.
+local function operator_refuses(record, idempotency)
+  local known = redis.call('HMGET', record, 'st', 'until')
+  if not known[1] or known[1] == 'ended' then return {'OVER', '0', ''} end
+  if redis.call('EXISTS', idempotency) == 1 then return nil end
+  if known[1] == 'sent' then return {'U', '0', ''} end
+  if now() > tonumber(known[2]) then return {'LATE', '0', ''} end
+end
+
+-- K: call, idempotency key, deadlines, device[, own, turn or record of an operator's call]
+-- A: id, token, timeout ms, keep ms, mac, most pending, tool[, worker, fence, turn id or '' for an operator's call]
 -- Records a call before it is published. Returns {verdict, id, result, ms left}. The verdict is GO: publish the call;
 -- MINE: the client library repeated this begin after a fault; COLL: take another id, this one is in use; OFF: the
--- device is offline; BUSY: it has too many pending calls; OVER: the turn that asks has ended or is not the newest; or
--- the state of an earlier call with the same idempotency key.
+-- device is offline; BUSY: it has too many pending calls; OVER: the turn that asks has ended or is not the newest;
+-- LATE: an operator's call waited for too long; or the state of an earlier call with the same idempotency key.
 local function call_begin(K, A)
-  if A[7] then
-    if not owns(K[5], A[7], A[8]) then return fenced() end
-    local turn = redis.call('HMGET', K[6], 'turn', 'state')
-    if turn[1] ~= A[9] or turn[2] ~= 'running' then return {'OVER', '', ''} end
+  if A[8] then
+    if not owns(K[5], A[8], A[9]) then return fenced() end
+    if A[10] == '' then
+      local refused = operator_refuses(K[6], K[2])
+      if refused then return refused end
+    else
+      local turn = redis.call('HMGET', K[6], 'turn', 'state')
+      if turn[1] ~= A[10] or turn[2] ~= 'running' then return {'OVER', '', ''} end
+    end
   end
   local earlier = redis.call('GET', K[2])
   if earlier then
@@ -979,11 +1130,12 @@ local function call_begin(K, A)
   if tonumber(device[2] or '0') >= tonumber(A[6]) then return {'BUSY', '', ''} end
   local begun = now()
   local kept = tonumber(A[3]) + tonumber(A[4])
-  redis.call('HSET', K[1], 'st', 'S', 'tok', A[2], 't0', begun)
+  redis.call('HSET', K[1], 'st', 'S', 'tok', A[2], 't0', begun, 'tool', A[7], 'turn', A[10] or '')
   redis.call('PEXPIRE', K[1], kept)
   redis.call('SET', K[2], A[1], 'PX', kept)
   redis.call('ZADD', K[3], begun + A[3], A[5] .. '|' .. A[1])
   redis.call('HINCRBY', K[4], 'np', 1)
+  if A[10] == '' then redis.call('HSET', K[6], 'st', 'sent') end
   return {'GO', A[1], ''}
 end
 
@@ -992,10 +1144,12 @@ local function settle(device)
   if tonumber(redis.call('HGET', device, 'np') or '0') > 0 then redis.call('HINCRBY', device, 'np', -1) end
 end
 
--- States of a call: S sent, D done (`res` holds the answer), U unknown, N never sent. A call ends once; `by` is the
--- token of the request that ended it.
-local function finish(call_key, deadlines, device, mac, id, state, result, token)
-  local known = redis.call('HMGET', call_key, 'st', 'by', 'late')
+local OUTCOMES = {U = 'unknown', N = 'not_sent'}
+
+-- States of a call: S sent, D done (`res` holds the answer), U unknown, N never sent. A call ends once, with an event;
+-- `by` is the token of the request that ended it.
+local function finish(call_key, deadlines, device, events, mac, id, state, result, token)
+  local known = redis.call('HMGET', call_key, 'st', 'by', 'late', 't0', 'tool', 'turn')
   if known[1] ~= 'S' then
     if known[2] == token then return known[1] end
     if known[3] == token then return 'LATE' end
@@ -1008,15 +1162,19 @@ local function finish(call_key, deadlines, device, mac, id, state, result, token
   redis.call('HSET', call_key, 'st', state, 'res', result, 'by', token)
   redis.call('ZREM', deadlines, mac .. '|' .. id)
   settle(device)
+  -- An answer begins with its status: ["ok", …]. Without a tool, a worker of an older version began the call.
+  local outcome = OUTCOMES[state] or string.match(result, '^%["(%a+)"') or 'ok'
+  emit(events, 'tool.called', mac, string.format('{"tool":%s,"outcome":"%s","ms":%d,"turn":"%s"}',
+    cjson.encode(known[5] or ''), outcome, now() - known[4], known[6] or ''))
   return state
 end
 
--- K: call, deadlines, device  A: mac, id, state, result, token.
+-- K: call, deadlines, device, events  A: mac, id, state, result, token.
 -- Ends a call that is pending. Returns its state; LATE, and keeps the answer, for the first answer to a call that had
 -- ended as unknown; else IGN. A client that repeats the command after a fault has the same token and gets the same
 -- verdict.
 local function call_finish(K, A)
-  return finish(K[1], K[2], K[3], A[1], A[2], A[3], A[4], A[5] or '')
+  return finish(K[1], K[2], K[3], K[4], A[1], A[2], A[3], A[4], A[5] or '')
 end
 
 -- K: deadlines  A: prefix of the shard's keys, limit
@@ -1029,7 +1187,7 @@ local function sweep(K, A)
     -- The call's record expired before a worker swept it. Without this line the device's count of pending calls would
     -- stay too high for ever.
     if redis.call('EXISTS', call) == 0 then settle(device) end
-    local state = finish(call, K[1], device, mac, id, 'U', '', 'sweep')
+    local state = finish(call, K[1], device, A[1] .. 'ev', mac, id, 'U', '', 'sweep')
     if state == 'IGN' then redis.call('ZREM', K[1], member) else ended[#ended + 1] = member end
   end
   return ended
@@ -1078,6 +1236,32 @@ local function access_thin(K, A)
   return {gone}
 end
 
+-- K: events  A: life s, id of the newest event that was read of an earlier stream
+-- Wants events of a shard for some more time. A new stream begins with the entry `events.begun`, from which its reader
+-- counts, and its ids are above those of the earlier one. Returns 1 if it is new.
+local function events_wanted(K, A)
+  local new = redis.call('EXISTS', K[1]) == 0
+  if new then
+    local ms = tonumber(string.match(A[2], '^%d+'))
+    local id = ms >= now() and string.format('%d-0', ms + 1) or '*'
+    redis.call('XADD', K[1], id, 'k', 'events.begun', 'm', '', 'd', '{}')
+  end
+  redis.call('EXPIRE', K[1], A[1])
+  return new and 1 or 0
+end
+
+-- K: events  A: id of the last event that was read and stored.
+-- Removes the events up to it. Returns {number of events that were ever added, number that wait}.
+local function events_read(K, A)
+  if redis.call('EXISTS', K[1]) == 0 then return {0, 0} end
+  redis.call('XTRIM', K[1], 'MINID', A[1])
+  redis.call('XDEL', K[1], A[1])
+  local about = redis.call('XINFO', 'STREAM', K[1])
+  local known = {}
+  for i = 1, #about, 2 do known[about[i]] = about[i + 1] end
+  return {known['entries-added'], known['length']}
+end
+
 redis.register_function('fleet_lease', lease)
 redis.register_function('fleet_access', access)
 redis.register_function('fleet_access_state', access_state)
@@ -1088,6 +1272,7 @@ redis.register_function('fleet_announce', announce)
 redis.register_function('fleet_retire', retire)
 redis.register_function('fleet_presence', presence)
 redis.register_function('fleet_outdate', outdate)
+redis.register_function('fleet_agent', agent)
 redis.register_function('fleet_hello', hello)
 redis.register_function('fleet_goodbye', goodbye)
 redis.register_function('fleet_forward', forward)
@@ -1101,10 +1286,15 @@ redis.register_function('fleet_turn_begin', turn_begin)
 redis.register_function('fleet_turn_record', turn_record)
 redis.register_function('fleet_turn_context', turn_context)
 redis.register_function('fleet_remember', remember)
+redis.register_function('fleet_spoken', spoken)
+redis.register_function('fleet_events_wanted', events_wanted)
+redis.register_function('fleet_events_read', events_read)
 redis.register_function('fleet_report', report)
 redis.register_function('fleet_memory_due', memory_due)
 redis.register_function('fleet_memory_change', memory_change)
 redis.register_function('fleet_gateway_session', gateway_session)
+redis.register_function('fleet_operator_call_put', operator_call_put)
+redis.register_function('fleet_operator_call_end', operator_call_end)
 redis.register_function('fleet_call_begin', call_begin)
 redis.register_function('fleet_call_finish', call_finish)
 redis.register_function('fleet_sweep', sweep)

@@ -1,8 +1,9 @@
 """All key names and expiry times. `{n}` is the shard; as hash tag it keeps a shard's keys on one node."""
 
 import hashlib
+from functools import lru_cache
 
-from fleet.wire.topics import shard_of
+from fleet.wire.topics import SLOTS, shard_of
 
 DEVICE_SECONDS = 90 * 24 * 3600
 """Life of a device's record after its last event; devices boot rarely."""
@@ -18,6 +19,7 @@ INBOX_LENGTH = 1000
 """Entries that an inbox holds; the oldest ones are dropped."""
 
 
+@lru_cache(maxsize=SLOTS)
 def prefix(shard: int) -> str:
     """Return the prefix of all key names of a shard."""
     return f"f:{{{shard}}}:"
@@ -34,6 +36,10 @@ class ShardKeys:
 
     def inbox(self, shard: int) -> str:
         return f"{prefix(shard)}mb"
+
+    def events(self, shard: int) -> str:
+        """Return the stream of a shard's events; it exists only while control wants them."""
+        return f"{prefix(shard)}ev"
 
     def deadlines(self, shard: int) -> str:
         return f"{prefix(shard)}pend"
@@ -60,6 +66,21 @@ class ShardKeys:
     def conversations(self, shard: int) -> str:
         """Return the sorted set of devices whose conversation is to be remembered, by the time when that is due."""
         return f"{prefix(shard)}mdue"
+
+    def agents(self, shard: int) -> str:
+        """Return the hash of all agents: `digest messages-of-history` by the agent's id, and at `*` the site's id.
+
+        Every shard has its own copy, so that one function reads it together with the keys of a device.
+        """
+        return f"{prefix(shard)}agents"
+
+    def operator_calls(self, shard: int) -> str:
+        """Return the stream of operators' calls that have not ended."""
+        return f"{prefix(shard)}oq"
+
+    def operator_records(self, shard: int) -> str:
+        """Return the sorted set of the records of operators' calls, by their end in ms."""
+        return f"{prefix(shard)}ocs"
 
     def session_edges(self, shard: int) -> str:
         """Return the set of all edges that hold sessions of a shard's devices, dead ones too."""
@@ -96,6 +117,10 @@ class DeviceKeys(ShardKeys):
     def persona(self, mac: str) -> str:
         return self._of("p", mac)
 
+    def transcript(self, mac: str) -> str:
+        """Return the stream of what is said on a device now; it exists only while somebody watches."""
+        return self._of("live", mac)
+
     def memory(self, mac: str) -> str:
         """Return the list of facts that are known from a device's users."""
         return self._of("m", mac)
@@ -126,6 +151,10 @@ class Keys(DeviceKeys):
     def call(self, mac: str, number: int | str) -> str:
         return f"{self._of('c', mac)}:{number}"
 
+    def operator_call(self, mac: str, call: str) -> str:
+        """Return the record of an operator's call."""
+        return f"{self._of('oc', mac)}:{call}"
+
     def idempotency(self, mac: str, name: str) -> str:
         return f"{self._of('i', mac)}:{name}"
 
@@ -139,8 +168,17 @@ WORKERS = "workers"
 """Sorted set of the live workers by the time of their last heartbeat."""
 LOADS = "loads:{workers}"
 """Hash of how many shards each of them owns."""
+CONTROL_OWN = "{control}:own"
+"""The lease of control: the process that does its work in the background."""
+CONTROL_FENCE = "{control}:fence"
+"""Number of that lease."""
 EDGES = "edges"
 """Set of the ids of all announced edges; `Edges.live` removes dead ones."""
+
+
+def agent_document(digest: str) -> str:
+    """Return the document of an agent with this content; it never changes."""
+    return f"agent:{digest}"
 
 
 def edge(edge_id: str) -> str:

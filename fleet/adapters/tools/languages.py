@@ -41,9 +41,9 @@ def language_tools() -> tuple[ServerTool, ...]:
 
 def introduce_language(persona: Persona) -> str:
     """Return the sentence of the system prompt about the language; empty if none is set."""
-    names = LANGUAGES.get(persona.language)
-    if names is None:
+    if not persona.language:
         return ""
+    names = LANGUAGES.get(persona.language, ("the language of this ISO 639 code", persona.language))
     return f"The user has set the language: answer in {names[0]} ({names[1]}) only, whatever language the user speaks."
 
 

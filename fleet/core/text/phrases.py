@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -39,6 +40,12 @@ def phrase(name: Phrase | PhotoPhrase, language: str) -> str:
     return known.get(language, known["en"])
 
 
+def known_language(*wanted: str) -> str:
+    """Return the first of some languages that has the sentences; English if none has."""
+    return next((one for one in wanted if one in LANGUAGES), "en")
+
+
+@lru_cache(maxsize=64)  # every session asks
 def choose_language(setting: str, choices: str, reported: str) -> str:
     """Return the language of fixed sentences before the user has spoken.
 

@@ -47,6 +47,8 @@ class Metric(ABC):
 
     def known_values(self, values: Sequence[str]) -> tuple[str, ...]:
         """Return the label values, unknown ones replaced by `OTHER`."""
+        if not values and not self._known:
+            return ()
         return tuple(value if value in known else OTHER for value, known in zip(values, self._known, strict=True))
 
     @abstractmethod

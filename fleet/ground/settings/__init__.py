@@ -15,6 +15,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings.addresses import AddressGroup
+from fleet.ground.settings.control import ControlGroup
+from fleet.ground.settings.control_client import ControlClientGroup
 from fleet.ground.settings.conversation import ConversationGroup
 from fleet.ground.settings.emqx import EmqxGroup
 from fleet.ground.settings.fields import MODEL_PREFIXES, PREFIX
@@ -46,6 +48,8 @@ class Settings(
     ShardingGroup,
     RateGroup,
     OperatorGroup,
+    ControlGroup,
+    ControlClientGroup,
     EmqxGroup,
     MonitoringGroup,
     LoggingGroup,

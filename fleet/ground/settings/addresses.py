@@ -38,7 +38,7 @@ class AddressGroup(SettingGroup):
     Passwords are percent-encoded. Optional for a front: with it, the front refuses revoked devices."""
     public_host: str | None = setting(
         None,
-        ("worker", "api"),
+        ("worker", "api", "control"),
         syntax="name or IPv4 address",
         unset="the host to which a device sent its bootstrap request",
         equal=True,
@@ -93,7 +93,7 @@ class AddressGroup(SettingGroup):
     """Address of the api for devices, for firmware and photos. Set it if a proxy or TLS is in front of the api, and if
     worker and api are separate processes."""
     data_dir: Path = setting(
-        Path.home() / ".local" / "share" / "fleet", ("api", "gateway"), syntax="folder", masked="file"
+        Path.home() / ".local" / "share" / "fleet", ("api", "gateway", "control"), syntax="folder", masked="file"
     )
     """Folder for the keys and the Redis of `fleet up`, for the sessions of a gateway without FLEET_REDIS_URL, and for
     the operators' tokens of the api. Commands use it to find the `fleet up` of this machine."""

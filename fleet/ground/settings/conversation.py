@@ -1,8 +1,13 @@
 """The settings of conversations."""
 
-from typing import Literal
+import re
+from typing import Final, Literal
+
+from pydantic import field_validator
 
 from fleet.ground.settings.fields import SettingGroup, setting
+
+_RULES: Final = re.compile(r"(?:\s*(?:allow|ask|deny)\s+[^\s,]{1,256}\s*(?:,|$)){0,64}")
 
 
 class ConversationGroup(SettingGroup):
@@ -29,6 +34,17 @@ class ConversationGroup(SettingGroup):
     tool_seconds: float = setting(10.0, ("worker", "gateway"), unit="seconds", gt=0)
     """Longest time to wait for the result of a tool, of a device or of the server. A device's camera gets 70 s, its
     firmware upgrade 300 s. For clients of the gateway see CLIENT_TOOL_TIMEOUT."""
+    tool_policy: str = setting(
+        "",
+        ("worker", "gateway"),
+        syntax="rules, separated by commas: `allow`, `ask` or `deny`, and `read`, `act`, `dangerous` or a tool's name",
+        unset="every tool that the model may see is allowed",
+        equal=True,
+    )
+    """Which tools the model may call, for example `deny self.camera.*, ask dangerous`; the first rule that fits a tool
+    counts, and `*` in a name stands for any text. `ask`: the server asks the user first, and only a spoken yes lets the
+    call through. `deny`: the model does not see the tool. `dangerous` are restart, upgrade, assets, camera, snapshot,
+    and tools of boards that fleet does not know."""
     endpoint_ms: int = setting(600, ("edge",), unit="milliseconds", ge=200, le=3000)
     """Silence that ends an utterance in the listening modes auto and realtime, where the device does not report the
     end, if its sound and its text do not agree whether it is finished. If both say that it is, it ends sooner. A lower
@@ -55,8 +71,7 @@ class ConversationGroup(SettingGroup):
     that it is still working. 0 switches this off."""
     echo_cancellation: Literal["off", "on"] = setting("off", ("edge",))
     """Whether the server cancels the echo of devices that were built for it (`aec`), so that their users can interrupt
-    by voice; needs the extra `aec`. Experimental: real rooms were not measured, and where timestamps slip an answer can
-    interrupt itself. `off`: such devices do not listen while they speak."""
+    by voice. Experimental: real rooms were not measured. `off`: such devices do not listen while they speak."""
     voice_bitrate: Literal["24k", "32k"] = setting("32k", ("edge",))
     """Bits a second of the voice that is sent to devices. Both sound equally good; `24k` takes a quarter less of the
     device's downlink, and twice as much CPU time to encode."""
@@ -68,7 +83,17 @@ class ConversationGroup(SettingGroup):
     more, because old messages are left out ten at once: an endpoint that caches prompts reuses the equal beginning."""
     history_seconds: int = setting(3600, ("worker",), unit="seconds", ge=60)
     """How long a device's history is kept after its last turn."""
+    conversations: Literal["on", "off"] = setting("off", ("worker",), equal=True)
+    """Whether control records what users say and what is answered. Without it, events tell that there was a turn, how
+    long its stages took and which tools it called, but no words. Tell your users before you switch it on."""
     memory: Literal["on", "off"] = setting("off", ("worker",), equal=True)
     """Whether devices remember facts about their users beyond the history. `on`: at the end of a conversation the model
     is asked once which facts to keep, and users can say what to remember and to forget. Tell your users before you
     switch it on."""
+
+    @field_validator("tool_policy")
+    @classmethod
+    def _check_rules(cls, text: str) -> str:
+        if not _RULES.fullmatch(text):
+            raise ValueError("each rule is `allow`, `ask` or `deny`, a space, and a risk or a tool's name; 64 at most")
+        return text

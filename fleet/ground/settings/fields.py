@@ -9,8 +9,8 @@ PREFIX = "FLEET_"
 MODEL_PREFIXES = ("LLM_", "ASR_", "TTS_", "VISION_")
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - devices connect to these ports from other machines
 
-Role = Literal["worker", "edge", "api", "gateway", "front"]
-ALL_ROLES: tuple[Role, ...] = ("worker", "edge", "api", "gateway", "front")
+Role = Literal["worker", "edge", "api", "gateway", "front", "control"]
+ALL_ROLES: tuple[Role, ...] = ("worker", "edge", "api", "gateway", "front", "control")
 Masked = Literal["value", "part", "file"]
 """The secret part of a setting: its value, a password or key in it, or the content of the file that it names."""
 

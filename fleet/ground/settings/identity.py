@@ -31,13 +31,22 @@ class IdentityGroup(SettingGroup):
     keys_file: Path | None = setting(None, ALL_ROLES, syntax="file", equal=True, masked="file")
     """File with the keys, one `id key` a line, instead of FLEET_KEYS. Changes take effect without a restart; `fleet
     keys rotate` needs such a file."""
+    secret_keys: SecretStr | None = setting(
+        None,
+        ("worker", "edge", "gateway", "control"),
+        syntax="32 bytes in URL-safe base64, several separated by commas",
+        unset="none, and providers of the catalogue have no keys; `fleet up` makes one and stores it in FLEET_DATA_DIR",
+        equal=True,
+    )
+    """Keys that encrypt the API keys of the providers that agents name, the newest first: the first encrypts, all
+    decrypt. `fleet up` makes one in FLEET_DATA_DIR/secret_keys; docs/operating/agents.md says how to make one."""
     activation: Policy = setting("first", ("api",), equal=True)
     """Policy: which devices the server admits. `first`: all; the first Client-Id that sends a MAC becomes its owner,
     and another Client-Id with that MAC shows a code and waits for an operator (`fleet devices claims`). `code`: devices
     that an operator has bound with the code on their screen (`fleet devices bind CODE`). `closed`: devices that an
     operator has bound by MAC, and those of FLEET_SERIALS_FILE. `open`, for laboratories: all, and every request gets
     credentials for any MAC. Devices that were connected before a stricter policy began stay admitted."""
-    renewal_days: float = setting(7.0, ("api",), unit="days", ge=0, le=365)
+    renewal_days: float = setting(7.0, ("api", "control"), unit="days", ge=0, le=365)
     """How long old passwords stay valid after a stricter policy began, after a device got another owner, or after
     `fleet devices renew`. Devices get a new password only when they start; the server asks devices that are online to
     restart. With `--now` the commands refuse old passwords at once."""

@@ -20,12 +20,12 @@ class ModelGroup(SettingGroup):
 
     title = "Models"
 
-    llm_provider: str = setting("openai", ("worker", "gateway"), variable="LLM_PROVIDER")
+    llm_provider: str = setting("openai", ("worker", "gateway", "control"), variable="LLM_PROVIDER")
     """Provider of the chat model: `openai` (any compatible endpoint), or the name of an installed plugin."""
 
     llm_base_url: HttpUrl | None = setting(
         None,
-        ("worker", "api", "gateway"),
+        ("worker", "api", "gateway", "control"),
         variable="LLM_BASE_URL",
         syntax=_URL,
         unset="none, and neither worker nor gateway starts; `fleet up` starts the demo model",
@@ -34,32 +34,38 @@ class ModelGroup(SettingGroup):
     """Chat endpoint: `chat/completions` with streaming and tools."""
     llm_model: str = setting(
         "fleet-demo",
-        ("worker", "api", "gateway"),
+        ("worker", "api", "gateway", "control"),
         variable="LLM_MODEL",
         unset="chosen from the endpoint's list; `fleet-demo` with the demo model",
     )
     """Name of the chat model. If it is not set, fleet reads the endpoint's list of models, and uses Qwen3-30B-A3B if
     the list has it or is empty, else the first chat model."""
-    llm_api_key: SecretStr | None = setting(None, ("worker", "api", "gateway"), variable="LLM_API_KEY", unset=_NONE)
+    llm_api_key: SecretStr | None = setting(
+        None, ("worker", "api", "gateway", "control"), variable="LLM_API_KEY", unset=_NONE
+    )
     """Key of the chat endpoint. The api needs it for photos only."""
     llm_temperature: float | None = setting(
-        None, ("worker", "gateway"), variable="LLM_TEMPERATURE", ge=0, unset="the endpoint's own; 0.7 in the gateway"
+        None,
+        ("worker", "gateway", "control"),
+        variable="LLM_TEMPERATURE",
+        ge=0,
+        unset="the endpoint's own; 0.7 in the gateway",
     )
     """Sampling temperature. Clients of the gateway may choose another one."""
     llm_max_tokens: int | None = setting(
         None,
-        ("worker", "gateway"),
+        ("worker", "gateway", "control"),
         variable="LLM_MAX_TOKENS",
         unit="tokens",
         ge=1,
         unset="the endpoint's own; 2048 in the gateway",
     )
     """Longest answer. Clients of the gateway may choose another limit."""
-    llm_timeout: float = setting(120.0, ("worker", "gateway"), variable="LLM_TIMEOUT", unit="seconds", gt=0)
+    llm_timeout: float = setting(120.0, ("worker", "gateway", "control"), variable="LLM_TIMEOUT", unit="seconds", gt=0)
     """Longest time of one request to the chat model, until its last token, with all attempts and the fallback."""
     llm_silence_seconds: float | None = setting(
         None,
-        ("worker", "gateway"),
+        ("worker", "gateway", "control"),
         variable="LLM_SILENCE_SECONDS",
         unit="seconds",
         gt=0,
@@ -69,7 +75,7 @@ class ModelGroup(SettingGroup):
     each endpoint gets half of it. A value applies to voice devices and to clients of the gateway."""
     llm_fallback_base_url: HttpUrl | None = setting(
         None,
-        ("worker", "gateway"),
+        ("worker", "gateway", "control"),
         variable="LLM_FALLBACK_BASE_URL",
         syntax=_URL,
         unset="no second endpoint",
@@ -77,11 +83,14 @@ class ModelGroup(SettingGroup):
     )
     """Second chat endpoint, used when the first one fails before its first token."""
     llm_fallback_model: str | None = setting(
-        None, ("worker", "gateway"), variable="LLM_FALLBACK_MODEL", unset="chosen from its list, as for LLM_MODEL"
+        None,
+        ("worker", "gateway", "control"),
+        variable="LLM_FALLBACK_MODEL",
+        unset="chosen from its list, as for LLM_MODEL",
     )
     """Name of the second endpoint's model."""
     llm_fallback_api_key: SecretStr | None = setting(
-        None, ("worker", "gateway"), variable="LLM_FALLBACK_API_KEY", unset=_NONE
+        None, ("worker", "gateway", "control"), variable="LLM_FALLBACK_API_KEY", unset=_NONE
     )
     """Key of the second endpoint."""
     asr_provider: str | None = setting(

@@ -14,7 +14,7 @@ class OperatorGroup(SettingGroup):
     title = "Operators"
 
     operator_tokens_file: Path | None = setting(
-        None, ("api", "gateway"), equal=True, syntax="file", unset="`operator-tokens` in FLEET_DATA_DIR"
+        None, ("api", "gateway", "control"), equal=True, syntax="file", unset="`operator-tokens` in FLEET_DATA_DIR"
     )
     """File with the hashes of operators' bearer tokens. `fleet tokens new` writes it; changes take effect at once. The
     gateway reads it if FLEET_GATEWAY_TOKENS is true."""

@@ -40,7 +40,7 @@ class RateGroup(SettingGroup):
     rate_tools: str = setting("5/50", ("worker",), syntax=RATE)
     """Tool calls to one device. Beyond it the model gets the result that the call was not made."""
     trusted_proxies: str = setting(
-        "127.0.0.1,::1", ("api", "gateway"), syntax="addresses or networks, separated by commas"
+        "127.0.0.1,::1", ("api", "gateway", "control"), syntax="addresses or networks, separated by commas"
     )
     """Proxies whose X-Forwarded-… headers fleet uses. All clients behind a proxy that is not in this list share its
     address and its rate."""

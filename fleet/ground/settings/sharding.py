@@ -16,7 +16,9 @@ class ShardingGroup(SettingGroup):
     lease_seconds: float = setting(6.0, ("worker",), unit="seconds", gt=0)
     """A shard's lease ends this long after its last renewal; then another worker takes the shard. A lower value
     replaces a hanging worker sooner. A worker that was suspended for longer loses its shards and joins again."""
-    drain_seconds: float = setting(10.0, ("worker", "edge", "api", "gateway"), unit="seconds", ge=0, roles_only=True)
+    drain_seconds: float = setting(
+        10.0, ("worker", "edge", "api", "gateway", "control"), unit="seconds", ge=0, roles_only=True
+    )
     """How long a process waits for its turns after SIGTERM, the api for its requests. The supervisor must wait 7 s
     longer before it kills the process."""
     edge_sessions: int = setting(20_000, ("worker", "edge"), ge=1, equal=True)

@@ -1,5 +1,6 @@
 """The settings of TLS: the server's certificate, and the authorities that it trusts."""
 
+import ipaddress
 from pathlib import Path
 
 from pydantic import field_validator, model_validator
@@ -17,12 +18,15 @@ class TlsGroup(SettingGroup):
     title = "TLS"
 
     tls_cert: Path | None = setting(
-        None, ("worker", "api", "gateway", "front"), syntax="PEM file", unset="no TLS towards devices and clients"
+        None,
+        ("worker", "api", "gateway", "front", "control"),
+        syntax="PEM file",
+        unset="no TLS towards devices and clients",
     )
     """Certificate, with the intermediate certificates up to its authority. With FLEET_TLS_KEY it switches on TLS for
     MQTT, HTTP and WebSocket, and bootstrap sends port 8883 to devices. Changes of both files take effect without a
     restart. A worker reads it to send cameras an https:// address if FLEET_HTTP_PUBLIC is not set."""
-    tls_key: Path | None = setting(None, ("api", "gateway", "front"), syntax="PEM file", masked="file")
+    tls_key: Path | None = setting(None, ("api", "gateway", "front", "control"), syntax="PEM file", masked="file")
     """The certificate's key, without a password."""
     mqtts_port: int = setting(FIRMWARE_PORT, ("front",), syntax="port", ge=0, le=65535)
     """MQTT port with TLS of the front. Devices always connect to 8883, so forward that port to this one."""
@@ -58,3 +62,11 @@ class TlsGroup(SettingGroup):
 def plain_host(host: str, *, tls_only: bool) -> str:
     """Return the address for a listener without TLS that is configured for `host`."""
     return LOOPBACK if tls_only else host
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can connect to the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Final
 
-from fleet.adapters.redis.devices.view import forget
+from fleet.adapters.redis.devices.forgetting import forget
 from fleet.ground.errors import FleetError
 from fleet.ground.tasks import isolate
 from fleet.operations.doctor import api, broker, certificates, clock, machine, models, redis, roles, session, settings

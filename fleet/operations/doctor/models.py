@@ -4,7 +4,6 @@ import asyncio
 import struct
 from contextlib import aclosing
 
-from fleet.adapters.speech.echo_canceller import load_canceller
 from fleet.adapters.speech.load import SpeechSettings, load_asr, load_tts, load_turn_detector
 from fleet.adapters.speech.pcm import Resampler
 from fleet.adapters.speech.turn_silence import SilenceTurnDetector
@@ -43,9 +42,7 @@ async def examine_llm(site: SiteUnderTest) -> Findings:
 
 
 async def examine_speech(site: SiteUnderTest) -> Findings:
-    """Look for the echo canceller; synthesise a sentence, recognise it, and judge whether its speaker has finished."""
-    if site.settings.echo_cancellation == "on":
-        yield await asyncio.to_thread(_find_canceller)
+    """Synthesise a sentence, recognise it, and judge whether its speaker has finished."""
     pcm = b""
     models = {model.prefix: model for model in speech_models(site.settings)}
     try:
@@ -68,14 +65,6 @@ async def examine_speech(site: SiteUnderTest) -> Findings:
     finally:
         await asr.aclose()
     yield await _judge_end(site.settings, pcm)
-
-
-def _find_canceller() -> Finding:
-    try:
-        load_canceller()
-    except ConfigError as error:
-        return problem("models.echo", str(error), install_hint("aec"))
-    return ok("models.echo", "the echo of devices with `aec` is cancelled")
 
 
 async def _explained(finding: Finding, model: CheckedModel | None) -> Finding:

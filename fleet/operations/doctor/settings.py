@@ -3,11 +3,11 @@
 import asyncio
 import ipaddress
 
+from fleet.adapters.net.own_address import own_address
 from fleet.ground.settings import variable
 from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
-from fleet.run.listeners_table import own_address
 from fleet.run.start_check import public_names, resolution_fault
 
 _PROBE_SECONDS = 1.0

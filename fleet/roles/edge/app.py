@@ -6,12 +6,14 @@ import math
 from collections import Counter
 
 from fleet.adapters.net.mqtt.publisher import Publisher
+from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
 from fleet.core.ports import Asr, TurnDetector
 from fleet.ground.background import BackgroundTasks
 from fleet.ground.tasks import isolate, keep_running
+from fleet.roles.edge.agents import AgentSpeech
 from fleet.roles.edge.dispatcher import EdgeDispatcher
 from fleet.roles.edge.outbox import NotificationQueue
 from fleet.roles.edge.registry import SessionRegistry
@@ -49,6 +51,8 @@ class Edge:
         voice: Speaks sentences.
         publisher: Sends commands to devices; may drop them while offline.
         inboxes: The inbox of this edge, and those of the shards.
+        documents: Of agents; None for an edge on which only the settings count.
+        speech: The speech engines of agents.
     """
 
     def __init__(  # noqa: PLR0913 - tests and `fleet up` pass their own parts
@@ -62,6 +66,8 @@ class Edge:
         voice: Voice,
         publisher: Publisher,
         inboxes: Inboxes,
+        documents: KnownAgents | None = None,
+        speech: AgentSpeech | None = None,
     ) -> None:
         self.id = edge_id
         self.counters: Counter[str] = Counter()
@@ -84,6 +90,8 @@ class Edge:
             stalls=stalls,
             tasks=BackgroundTasks(),
             counters=self.counters,
+            documents=documents,
+            speech=speech,
         )
         self.traces = self._services.traces
         """Notes about devices; its `run` writes them to Redis."""

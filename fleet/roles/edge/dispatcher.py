@@ -11,11 +11,19 @@ from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.session import EdgeSession
 from fleet.roles.edge.transport.packet_router import PacketRouter
 from fleet.wire import dialects
-from fleet.wire.edge_messages import CloseSessionCommand, EdgeCommand, OpenSessionCommand, SessionSilentEvent
+from fleet.wire.edge_messages import (
+    AgentsChangedCommand,
+    CloseSessionCommand,
+    EdgeCommand,
+    OpenSessionCommand,
+    SessionSilentEvent,
+)
 from fleet.wire.toc import FRAME_MS, SAMPLE_RATES
 
 log = logging.getLogger(__name__)
 
+_AT_ONCE = 100
+"""Sessions whose agents are read at once."""
 _KEY = re.compile("[0-9a-fA-F]{32}")
 
 
@@ -34,6 +42,7 @@ class EdgeDispatcher:
         self._registry = registry
         self._services = services
         self._router = router
+        self._agents_due = self._agents_running = False
 
     async def run(self) -> None:
         """Read until cancelled.
@@ -46,10 +55,39 @@ class EdgeDispatcher:
             now = clock()
             self._services.stalls.beat(now)
             session = self._registry.find(command.device, command.session)
-            if session is None or isinstance(command, OpenSessionCommand | CloseSessionCommand):
+            if isinstance(command, AgentsChangedCommand):
+                self._note_agents(command.device)
+            elif session is None or isinstance(command, OpenSessionCommand | CloseSessionCommand):
                 await isolate("edge inbox", self._open_or_close(command, session, now))
             else:
                 await isolate("edge inbox", session.take(command, now))
+
+    def _note_agents(self, mac: str) -> None:
+        """Read the agent of a session again, or of all; further changes while all are read are read together."""
+        macs = [session.opened.device for session in self._registry if mac in ("", session.opened.device)]
+        if mac and macs:
+            self._services.tasks.start("agent of a session", self._read_agents(macs))
+        elif not mac:
+            self._agents_due = True
+            if not self._agents_running:
+                self._services.tasks.start("agents of all sessions", self._read_all_agents())
+
+    async def _read_all_agents(self) -> None:
+        self._agents_running = True
+        try:
+            while self._agents_due:
+                self._agents_due = False
+                await self._read_agents([session.opened.device for session in self._registry])
+        finally:
+            self._agents_running = False
+
+    async def _read_agents(self, macs: list[str]) -> None:
+        for at in range(0, len(macs), _AT_ONCE):
+            batch = macs[at : at + _AT_ONCE]
+            digests = dict(zip(batch, await self._services.agents.of_devices(batch), strict=True))
+            for session in self._registry:
+                if session.opened.device in digests:
+                    session.adopt(digests[session.opened.device])
 
     async def _open_or_close(self, command: EdgeCommand, session: EdgeSession | None, now: float) -> None:
         """Open or close a session; count any other command as one for an ended session."""

@@ -72,7 +72,7 @@ class Interruption:
         if self._held:
             self._held.voice_at = now
             return
-        if not (speech and _is_heard(speech) and period) or self._services.overlap_rules.sensitivity == "off":
+        if not (speech and _is_heard(speech) and period) or self._transport.agent.current.rules.sensitivity == "off":
             return
         collector = period.collector
         if self._passed_ms is not None:
@@ -81,12 +81,12 @@ class Interruption:
                 return
             collector.mark_overlap()
             self._passed_ms = None
-        if self._services.overlap_rules.sensitivity == "high":
+        if self._transport.agent.current.rules.sensitivity == "high":
             if collector.overlap_ms >= BARGE_IN_MS:
                 self._interrupt("voice")
         elif collector.overlap_ms >= HOLD_MS:
             speech.playout.hold()
-            self._held, self._speech = HeldAnswer(self._services.overlap_rules, now, now), speech
+            self._held, self._speech = HeldAnswer(self._transport.agent.current.rules, now, now), speech
             self._services.socket.wheel.set(self._timer, now + _POLL_SECONDS)
             with self._transport.fields(speech.turn):
                 log.info("answer held")
@@ -98,7 +98,7 @@ class Interruption:
         if not self._held:
             self._forget()
         if speech is None:
-            least = float("inf") if self._services.overlap_rules.sensitivity == "off" else BARGE_IN_MS
+            least = float("inf") if self._transport.agent.current.rules.sensitivity == "off" else BARGE_IN_MS
             return _is_heard(self._turns.downlink.speech) and utterance.voiced_ms < least
         return passed_ms == utterance.voiced_ms
 
@@ -108,7 +108,7 @@ class Interruption:
         if ended is None or ended[0] is not utterance:
             return False
         _, speech, held = ended
-        verdict = self._services.overlap_rules.judge(text, _said(speech), utterance.voiced_ms)
+        verdict = self._transport.agent.current.rules.judge(text, _said(speech), utterance.voiced_ms)
         if verdict in INTERRUPTING or (held and held is self._held):
             self._settle(verdict, speech, None)
         return verdict not in INTERRUPTING
@@ -116,7 +116,7 @@ class Interruption:
     def note_text(self, so_far: Utterance, text: str) -> None:
         """Take what was said until a pause, over an answer that is held."""
         if self._held and self._speech:
-            verdict = self._services.overlap_rules.judge(text, _said(self._speech), so_far.voiced_ms)
+            verdict = self._transport.agent.current.rules.judge(text, _said(self._speech), so_far.voiced_ms)
             self._held.note_text(verdict, so_far.ended_at)
 
     def on_timer(self, now: float) -> float | None:
@@ -151,12 +151,14 @@ class Interruption:
         ended = held.is_quiet(now)
         try:
             async with asyncio.timeout_at(held.held_at + _TEXT_SECONDS):
-                text = (await self._services.asr.transcribe(so_far.pcm)).text
+                text = (await self._transport.agent.current.transcribe(so_far.pcm)).text
         except (FleetError, TimeoutError) as error:
             log.info("overlap not recognised", extra={"kind": type(error).__name__})
         else:
             if self._held is held and self._speech:
-                verdict = self._services.overlap_rules.judge(text, _said(self._speech), so_far.voiced_ms, ended=ended)
+                verdict = self._transport.agent.current.rules.judge(
+                    text, _said(self._speech), so_far.voiced_ms, ended=ended
+                )
                 held.note_text(verdict, now)
                 log.debug("overlap recognised", extra={"pii": {"text": text}})
         finally:

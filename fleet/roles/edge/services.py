@@ -4,14 +4,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from fleet.adapters.net.mqtt.publisher import Publisher
+from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
-from fleet.core.interruption import OverlapRules
 from fleet.core.ports import Asr, TurnDetector
 from fleet.core.rates import Buckets, Rate
 from fleet.core.wake_words import WakeWords
 from fleet.ground.background import BackgroundTasks
+from fleet.roles.edge.agents import AgentSpeech, EdgeAgents
 from fleet.roles.edge.outbox import NotificationQueue
 from fleet.roles.edge.settings import EdgeSettings
 from fleet.roles.edge.traces import TraceQueue
@@ -40,14 +41,16 @@ class EdgeServices:
     counters: Counter[str] = field(default_factory=Counter)
     traces: TraceQueue = field(default_factory=TraceQueue)
     """For `fleet doctor --device`."""
+    documents: KnownAgents | None = None
+    """Of agents; None for an edge on which only the settings count."""
+    speech: AgentSpeech | None = None
+    """The speech engines of agents."""
+    agents: EdgeAgents = field(init=False)
     wake_words: WakeWords = field(init=False)
-    overlap_rules: OverlapRules = field(init=False)
-    """For speech over answers."""
     questions: Buckets = field(init=False)
     """Rate limits of typed questions, by MAC."""
 
     def __post_init__(self) -> None:
         self.wake_words = WakeWords(self.settings.wake_words.split(","))
-        keywords = self.settings.interruption_keywords.split(",")
-        self.overlap_rules = OverlapRules(self.settings.interruption, keywords)
+        self.agents = EdgeAgents(self.settings, self.asr, self.documents, self.speech)
         self.questions = Buckets(Rate.parse(self.settings.rate_input))

@@ -88,7 +88,8 @@ class EdgeSession:
 
     def receive_expected(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one packet of which the native part of the socket found that it is as this session expects it."""
-        if not self._stream.admit_expected(sequence, now):
+        used = self._stream.admit_expected(sequence, payload, now)
+        if used is None:
             if self._native:
                 self._native.stop()
             return
@@ -96,6 +97,9 @@ class EdgeSession:
         if timestamp and self.opened.aec:
             self._turn_taking.turns.downlink.note_played(timestamp, now)
         uplink = self._turn_taking.uplink
+        if self._stream.proved:
+            uplink.rejoin(self._stream.proved, now)
+            self._stream.proved = []
         uplink.push(sequence, payload, now, timestamp)
         if uplink.gate != "open" and not self.opened.aec:
             self._turn_taking.manual_interruption.note_packet(now)
@@ -138,6 +142,10 @@ class EdgeSession:
         """Ask the shard to end the session; the shard ignores this if the session has ended."""
         silent = SessionSilentEvent(device=self.opened.device, session=self.opened.session, reason="leaving")
         self._services.outbox.put(self.opened.shard, silent)
+
+    def adopt(self, agent: str) -> None:
+        """Do as an agent says from now on; its digest is empty for the settings alone."""
+        self._transport.agent.adopt(agent)
 
     def check(self, now: float) -> None:
         """Check time limits; call it about once a second."""

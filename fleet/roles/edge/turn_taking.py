@@ -7,8 +7,9 @@ from uuid import uuid4
 from fleet.core.own_words import is_own
 from fleet.core.ports import Transcript
 from fleet.core.reference import EchoReference
-from fleet.core.text.phrases import Phrase, choose_language
+from fleet.core.text.phrases import Phrase
 from fleet.ground.metrics import turns as timed
+from fleet.roles.edge.greeting import Greeting
 from fleet.roles.edge.interruption import Interruption
 from fleet.roles.edge.listening.listening_period import SpeechConsumers
 from fleet.roles.edge.listening.push_to_talk import ABORTED_SECONDS, GOODBYE_SECONDS, PushToTalk
@@ -19,7 +20,8 @@ from fleet.roles.edge.listening.uplink import Uplink
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.manual_interruption import CROSSING_SECONDS, ManualInterruption
 from fleet.roles.edge.services import EdgeServices
-from fleet.roles.edge.speaking.turns import AwaitedTurn, SessionTurns
+from fleet.roles.edge.speaking.awaited_turn import AwaitedTurn
+from fleet.roles.edge.speaking.turns import SessionTurns
 from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.wire.edge_messages import OpenSessionCommand, SessionSilentEvent, StartAnswerCommand
 from fleet.wire.messages import AudioFormat, ListenMode
@@ -45,19 +47,20 @@ class TurnTaking:
         self._transport = transport
         self._services = services
         self.ending = TurnEnding(transport, services, Recognition(transport, services, self), self)
-        self._mode: ListenMode | None = None
-        self._continuous = False
-        settings = services.settings
-        self.language = choose_language(settings.language, settings.languages, opened.reported_language)
-        """ISO 639-1 code of the language of apologies."""
+        self.mode: ListenMode | None = None
+        """The mode of the newest `listen start`; None after `listen stop`."""
+        self.continuous = False
+        """Whether the edge also listens during answers."""
         self._press = PushToTalk(transport, services, self)
         reference = transport.reference = _reference(opened, services)
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
-        self.uplink = Uplink(uplink, services, SpeechConsumers(self, self.ending, self._press, reference))
+        consumers = SpeechConsumers(self, self.ending, self._press, transport.agent, reference)
+        self.uplink = Uplink(uplink, services, consumers)
         self.turns = SessionTurns(transport, services, self)
         self.overlap = Interruption(transport, services, self.turns, self.uplink, self.ending.recognition)
         self.manual_interruption = ManualInterruption(self.turns, self.uplink, self._press, self)
-        self.silence = SilenceTimeout(now, services.settings.idle_seconds)
+        self.silence = SilenceTimeout(now)
+        self._greeting = Greeting(transport.agent, self)
 
     def start_listening(self, mode: ListenMode, now: float) -> None:
         """Handle `listen start`; a repeated one changes nothing."""
@@ -65,13 +68,13 @@ class TurnTaking:
         self.silence.reset(now)
         self._press.cancel_goodbye()
         self.turns.downlink.stop_in_doubt = False
-        self._mode = mode
+        self.mode = mode
         self._transport.interruptible = mode == "realtime"
         # A device with `aec` expects the server to cancel the echo. Without the extra `aec` its microphone picks up the
         # answer, and listening during an answer would interrupt it.
-        self._continuous = mode == "realtime" and not self._transport.echoes
+        self.continuous = mode == "realtime" and not self._transport.echoes
         speech = self.turns.downlink.speech
-        if speech and speech.playout.started and not self._continuous:
+        if speech and speech.playout.started and not self.continuous:
             if mode == "manual":
                 self.manual_interruption.press(now)
                 return
@@ -88,6 +91,7 @@ class TurnTaking:
         if self.ending.recognition.running and mode != "manual":
             return
         self.uplink.open(now, pressed=mode == "manual")
+        self._greeting.speak_once(now)
 
     def infer_listening(self, now: float) -> None:
         """Listen without `listen start`: it was lost or is late, devices do not repeat it, and audio arrives."""
@@ -103,7 +107,7 @@ class TurnTaking:
         self.overlap.close()
         self._press.end(now)
         self.uplink.stop(now)
-        self._mode, self._continuous = None, False
+        self.mode, self.continuous = None, False
 
     def abort(self, now: float) -> None:
         """Handle `abort`: stop the answer, and wait for a possible `listen start`."""
@@ -125,17 +129,20 @@ class TurnTaking:
             self.turns.cancel_and_report()
         if speaking:
             self.turns.downlink.stop()
-        if not self._continuous:
+        if not self.continuous:
             self.uplink.shut()
-        turn = AwaitedTurn(uuid4().hex, now, language=self.language)
+        turn = AwaitedTurn(uuid4().hex, now, language=self._transport.agent.language)
         self._services.tasks.start("typed question", self.turns.ask(turn, text, "", "typed"))
 
     def start_answer(self, command: StartAnswerCommand, now: float) -> None:
         """Begin an answer."""
         self._transport.loss = self.uplink.jitter.loss
+        if command.agent is not None:
+            # The edge was told of a change; the message may have been lost.
+            self._transport.agent.adopt(command.agent)
         if self.turns.begin(command, now):
             self.manual_interruption.reset()
-            self.uplink.yield_floor(interruptible=self._continuous)
+            self.uplink.yield_floor(interruptible=self.continuous)
 
     @property
     def busy(self) -> bool:
@@ -150,7 +157,7 @@ class TurnTaking:
         self.manual_interruption.check(now)
         if self.busy:
             self.silence.reset(now)
-        if reason := self.silence.reason_to_end(now):
+        if reason := self.silence.reason_to_end(now, self._transport.agent.settings.idle_seconds):
             opened = self._transport.opened
             with self._transport.fields():
                 log.info("session silent", extra={"reason": reason})
@@ -170,17 +177,17 @@ class TurnTaking:
         """Note that the user speaks, perhaps over an answer."""
         self.silence.reset(now)
         period = self.uplink.period
-        if self._continuous and period and self.ending.rejoin(period.collector, now):
+        if self.continuous and period and self.ending.rejoin(period.collector, now):
             self.overlap.close()
             with self._transport.fields():
                 if (speech := self.turns.cancel_and_report(withdrawn=True)) and speech.playout.started:
                     self.turns.downlink.stop()
-        elif self._continuous:
+        elif self.continuous:
             self.overlap.take_voice(now)
 
     def take_utterance(self, utterance: Utterance, now: float) -> None:
         """Recognise an utterance; stop listening, unless the mode is realtime."""
-        if self._continuous and self.overlap.ignores(utterance):
+        if self.continuous and self.overlap.ignores(utterance):
             self._services.counters["coughs"] += 1
             return
         with self._transport.fields():
@@ -188,7 +195,7 @@ class TurnTaking:
             self._services.traces.note(self._transport.opened.device, "heard")
             timed.end_of_turn_delay.observe(now - utterance.ended_at)
             log.info("utterance ended", extra={**seconds, "endpoint_seconds": round(now - utterance.ended_at, 3)})
-            if not self._continuous:
+            if not self.continuous:
                 self.uplink.hold()
             self.ending.recognition.start(utterance)
 
@@ -204,26 +211,34 @@ class TurnTaking:
             text = ""
         if not text:
             timed.utterances.add("empty")
-            if self._mode in ("auto", "realtime") and self.uplink.gate == "held":
+            if self.mode in ("auto", "realtime") and self.uplink.gate == "held":
                 self.uplink.resume()
-            elif self._mode is None and self.uplink.pressed:
+            elif self.mode is None and self.uplink.pressed:
                 self._press.answer_silent_press()
             return
         self._services.traces.note(self._transport.opened.device, "understood")
-        self.language = transcript.language or self.language
+        agent = self._transport.agent
+        agent.language = transcript.language or agent.language
         now, begun = _now(), self.ending.tentative.take(text)
         self.ending.note_answered(utterance, now)
         self._transport.loss = self.uplink.jitter.loss
         self.manual_interruption.reset()
-        self.uplink.yield_floor(interruptible=self._continuous)
-        turn = AwaitedTurn(begun.id if begun else uuid4().hex, now, utterance.ended_at, self.language)
+        self.uplink.yield_floor(interruptible=self.continuous)
+        turn = AwaitedTurn(
+            begun.id if begun else uuid4().hex,
+            now,
+            utterance.ended_at,
+            agent.language,
+            utterance.voiced_ms,
+            utterance.began_at,
+        )
         await self.turns.ask(turn, text, transcript.language, "understood", begun.sentence if begun else None)
 
     def fail(self, name: Phrase) -> None:
         """Apologise; stop listening, unless the mode is realtime."""
         now = _now()
-        self.turns.apologise(name, self.language, now)
-        if not self._continuous:
+        self.turns.apologise(name, self._transport.agent.language, now)
+        if not self.continuous:
             self.uplink.shut()
 
     def resume(self, now: float, wait: float = GOODBYE_SECONDS) -> None:
@@ -239,15 +254,15 @@ class TurnTaking:
         if self.manual_interruption.crossed:
             # The answer was spoken to its end; after it the device is idle.
             self.manual_interruption.reset()
-            self._mode = None
-        if self._mode in ("auto", "realtime"):
+            self.mode = None
+        if self.mode in ("auto", "realtime"):
             self.uplink.open(now, pressed=False)
             if self._transport.echoes:
                 self.uplink.settle(now)
             return
         if self.uplink.gate == "shut":
             self.uplink.hold()
-        if self._mode is None and self.uplink.pressed:
+        if self.mode is None and self.uplink.pressed:
             self._press.finish(wait)
 
 

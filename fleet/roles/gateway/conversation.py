@@ -55,13 +55,13 @@ class Conversation:
     """
 
     def __init__(self, peer: Client, resources: GatewayResources, tools: BudgetShare, texts: TextBudget) -> None:
-        settings, terms = resources.settings, resources.terms
+        settings = resources.settings
         self._peer = peer
         self._resources = resources
         self._session = ClientSession(resources.sessions, peer.address)
         self._tools = ClientTools(settings.client_tools_max_count, tools)
         self._callbacks = Callbacks(peer, settings.client_tool_timeout, settings.client_tool_result_queue_size)
-        self._choices = Choices(terms.temperature, terms.max_tokens, settings.llm_enable_context)
+        self._choices = Choices(None, None, settings.llm_enable_context)
         self._context_chosen = False
         self.turns = GatewayTurns(self._answer, texts)
 
@@ -180,7 +180,8 @@ class Conversation:
         return read
 
     async def _answer(self, question: Question) -> None:
-        await GatewayTurn(self._resources, self._peer, self._callbacks, self._tools.tools, question).run()
+        tools, consent = self._tools.tools, self.turns.consent
+        await GatewayTurn(self._resources, self._peer, self._callbacks, tools, question, consent).run()
 
     async def _send_session(self) -> None:
         await self._peer.send(Status(status="connected", data={"session_id": self._session.id}))

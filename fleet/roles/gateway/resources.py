@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.redis.sessions.gateway_sessions import GatewaySessions
-from fleet.core.ports import Llm
+from fleet.core.agent_settings import AgentModels
 from fleet.core.server_tools import ServerTools
 from fleet.core.shared_budget import SharedBudget
 from fleet.ground.loop_budget import LoopBudget
@@ -26,10 +27,11 @@ class GatewayResources:
     """The resources that all connections of a gateway share."""
 
     settings: GatewaySettings
-    llm: Llm
+    models: AgentModels
     terms: ModelTerms
     tools: ServerTools
     sessions: GatewaySessions
+    agents: KnownAgents
     tool_budget: SharedBudget = field(default_factory=lambda: SharedBudget(LARGEST_OF_ALL))
     """Characters of JSON, for the tools of all connections together."""
     text_budget: SharedBudget = field(default_factory=lambda: SharedBudget(TEXTS_OF_ALL))

@@ -26,6 +26,7 @@ class GatewaySettings:
     client_tool_result_queue_size: int
     prompt: str | None
     tool_seconds: float
+    tool_policy: str
     operator_tokens_file: Path | None
     trusted_proxies: str
     timezone: str

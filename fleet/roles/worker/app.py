@@ -2,14 +2,17 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable
 
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.shards.leases import Leases
+from fleet.adapters.redis.shards.operator_calls import OperatorCalls
 from fleet.adapters.redis.shards.shard_counts import ShardCounter
 from fleet.core.rates import Rate
 from fleet.ground.tasks import keep_running
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.expirer import CallExpirer
+from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
 from fleet.roles.worker.inbound.dead_edges import DeadEdgeReaper
 from fleet.roles.worker.inbound.device_messages import DeviceDispatcher
 from fleet.roles.worker.inbound.edge_messages import InboxReader
@@ -71,15 +74,18 @@ class Worker:
         self._inbox = InboxReader(resources.inboxes, lambda: self._shards.owned, session_opener, turns)
         self.gauges = ShardGauges(ShardCounter(resources.store), lambda: self._shards.owned, self._inbox.positions)
         self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
-        self._watchers: dict[str, CallExpirer | DeadEdgeReaper | MemoryKeeper | PasswordRenewals] = {
+        queues = OperatorCalls(resources.store)
+        self._watchers: dict[
+            str, CallExpirer | DeadEdgeReaper | MemoryKeeper | OperatorCallRunner | PasswordRenewals
+        ] = {
+            "operators' calls": OperatorCallRunner(resources, queues, calls, lambda: self._shards.owned),
             "call expirer": CallExpirer(resources.calls, lambda: self._shards.owned),
             "dead edges": DeadEdgeReaper(
                 resources.sessions, self._directory, lambda: self._shards.owned, session_opener, turns
             ),
             "renewals": self._renewals,
+            "memory": MemoryKeeper(resources, lambda: self._shards.owned),
         }
-        if resources.memories:
-            self._watchers["memory"] = MemoryKeeper(resources, resources.memories, lambda: self._shards.owned)
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -136,11 +142,11 @@ class Worker:
             self._shards.confirm,
         )
 
-    async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+    def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> Awaitable[None]:
         """Handle one message of a device, of its presence, or of the broker."""
         if kind == "boot":
             self._plugin.plugin_seen()
-        await self._dispatcher.receive(shard, kind, mac, payload)
+        return self._dispatcher.receive(shard, kind, mac, payload)
 
     async def _on_owner_lost(self, shard: int, fence: str, released: bool) -> None:
         await self._shards.take_lost(shard, fence, released)

@@ -14,9 +14,11 @@ class WorkerSettings:
     prompt: str | None
     turn_seconds: float
     tool_seconds: float
+    tool_policy: str
     history_messages: int
     history_seconds: int
     memory: Literal["on", "off"]
+    conversations: Literal["on", "off"]
     shards: int
     lease_seconds: float
     edge_sessions: int

@@ -10,6 +10,10 @@ from fleet.workbench.bench.bootstrap_table import show_bootstrap
 from fleet.workbench.bench.broker import BrokerExperiment
 from fleet.workbench.bench.broker_table import show_broker
 from fleet.workbench.bench.call import CallExperiment
+from fleet.workbench.bench.events import EventsExperiment
+from fleet.workbench.bench.events_table import show_events
+from fleet.workbench.bench.followers import FollowersExperiment
+from fleet.workbench.bench.followers_table import show_followers
 from fleet.workbench.bench.hello import HelloExperiment
 from fleet.workbench.bench.libraries import LibrariesExperiment
 from fleet.workbench.bench.libraries_table import show_libraries
@@ -136,6 +140,32 @@ def turns(
     """Turns per second of one worker process and of two, with a chat model that costs nothing."""
     experiment = TurnsExperiment(workers=workers or [1, 2], users=users, calls=calls, seconds=seconds, repeats=repeats)
     run(experiment, show_turns, json_file)
+
+
+@app.command()
+def events(
+    connected: Annotated[int, typer.Option(min=1, max=5000, help="Connected devices.")] = 200,
+    rate: Annotated[float, typer.Option(min=1, max=1000, help="Turns per second.")] = 100,
+    count: Annotated[int, typer.Option(min=100, max=1_000_000, help="Events of a round of the collector.")] = 20_000,
+    seconds: Seconds = 2.0,
+    repeats: Repeats = 5,
+    json_file: JsonFile = None,
+) -> None:
+    """What events add to hellos, turns and tool calls, and what it costs control to collect one."""
+    experiment = EventsExperiment(connected=connected, rate=rate, events=count, seconds=seconds, repeats=repeats)
+    run(experiment, show_events, json_file)
+
+
+@app.command()
+def followers(
+    clients: Annotated[int, typer.Option(min=1, max=1000, help="Clients that follow events.")] = 1000,
+    rate: Annotated[float, typer.Option(min=1, max=10_000, help="Events per second.")] = 1000,
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="Seconds of the measured window.")] = 10.0,
+    json_file: JsonFile = None,
+) -> None:
+    """Time from an event to the clients that follow it over the REST API, and what that costs control."""
+    experiment = FollowersExperiment(followers=clients, rate=rate, seconds=seconds, repeats=1)
+    run(experiment, show_followers, json_file)
 
 
 @app.command()

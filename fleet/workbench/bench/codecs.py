@@ -8,7 +8,7 @@ from typing import cast
 from fleet.adapters.speech.audio_input import AudioInput, FrameListener, VadFrame
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.adapters.speech.voice import Voice
-from fleet.core.ports import Transcript
+from fleet.core.ports import USUAL_VOICE, Transcript, VoiceOptions
 from fleet.wire.messages import AudioFormat
 from fleet.workbench.bench import sounds, streams
 
@@ -21,7 +21,7 @@ _PIECE_MS = 600
 class NoAsr:
     """Understands nothing; the uplink holds no speech."""
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         return Transcript("")
 
     async def aclose(self) -> None:
@@ -96,7 +96,7 @@ class _PremadeTts:
         self._pcm = sounds.voice(self.sample_rate)
         self._random = random.Random(0)
 
-    async def speak(self, text: str, language: str) -> AsyncGenerator[bytes, None]:
+    async def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncGenerator[bytes, None]:
         frame = self.sample_rate * 60 // 1000 * 2
         left = frame * self._random.randint(*SENTENCE_PACKETS)
         piece = self.sample_rate * _PIECE_MS // 1000 * 2

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fleet.workbench.local_servers.mosquitto import until_accepting
+from fleet.workbench.local_servers.mosquitto import READY_SECONDS, until_accepting
 from fleet.workbench.local_servers.process import find_program, run_program
 
 
 @asynccontextmanager
-async def role_process(role: str, settings: Mapping[str, str], port: int, folder: Path) -> AsyncIterator[int]:
+async def role_process(
+    role: str, settings: Mapping[str, str], port: int, folder: Path, seconds: float = READY_SECONDS
+) -> AsyncIterator[int]:
     """Run `fleet ROLE` beside the block, which begins when it listens on `port`; give its process id.
 
     Args:
@@ -19,6 +21,7 @@ async def role_process(role: str, settings: Mapping[str, str], port: int, folder
         settings: Its environment, together with HOME and PATH; the environment of this process is not inherited.
         port: Where it listens.
         folder: Takes its log.
+        seconds: Longest wait until it listens.
 
     Raises:
         Unavailable: It ended, or does not listen in time.
@@ -27,5 +30,5 @@ async def role_process(role: str, settings: Mapping[str, str], port: int, folder
     pairs = [f"{name}={value}" for name, value in environment.items()]
     command = [find_program("env"), "-i", *pairs, sys.executable, "-m", "fleet", role]
     async with run_program(f"the {role}", command, folder / f"{role}.log") as program:
-        await until_accepting(f"the {role}", port)
+        await until_accepting(f"the {role}", port, seconds)
         yield program.pid

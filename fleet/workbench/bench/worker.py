@@ -10,6 +10,7 @@ from typing import Any
 
 from fleet.adapters.net.mqtt.url import parse_mqtt_url
 from fleet.adapters.redis.client.store import Store
+from fleet.core.agent_settings import OneModel
 from fleet.ground import log, runtime
 from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
@@ -47,7 +48,7 @@ async def _serve(settings: Settings) -> None:
     keys = CredentialKeys(settings.keys.get_secret_value() if settings.keys else "")
     waited: list[float] = []
     try:
-        resources = WorkerResources.of(slice_of(settings, WorkerSettings), keys, ScriptedModel(waited), store)
+        resources = WorkerResources.of(slice_of(settings, WorkerSettings), keys, OneModel(ScriptedModel(waited)), store)
         role = Worker(resources, f"bench-{secrets.token_hex(4)}", parse_mqtt_url(settings.mqtt_url or ""))
         async with running("worker", role.run):
             await control.obey(lambda: Bench(role, waited).do)

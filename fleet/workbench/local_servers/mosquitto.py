@@ -88,18 +88,18 @@ def with_options(shipped: str, changes: Mapping[str, str]) -> str:
     return "\n".join([*(f"{option} {value}" for option, value in left.items()), *lines, ""])
 
 
-async def until_accepting(what: str, port: int) -> None:
+async def until_accepting(what: str, port: int, seconds: float = READY_SECONDS) -> None:
     """Wait until a server accepts connections.
 
     Raises:
         Unavailable: It does not accept connections in time.
     """
     with suppress(TimeoutError):
-        async with asyncio.timeout(READY_SECONDS):
+        async with asyncio.timeout(seconds):
             while not accepts(port):  # noqa: ASYNC110 - another process has no event for it
                 await asyncio.sleep(_PROBE_SECONDS)
             return
-    raise Unavailable(f"{what} was not ready within {READY_SECONDS:g} s")
+    raise Unavailable(f"{what} was not ready within {seconds:g} s")
 
 
 def _without_plugin(shipped: str) -> str:

@@ -7,6 +7,6 @@ from tests.support.redis_store import opened
 
 
 @pytest.fixture
-async def store(redis_url: str) -> AsyncIterator[Store]:
+async def store(redis_url: str, patient: None) -> AsyncIterator[Store]:
     async with opened(redis_url) as store:
         yield store

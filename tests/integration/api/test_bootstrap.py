@@ -126,7 +126,6 @@ async def test_a_body_that_never_ends_is_given_up(client: httpx2.AsyncClient, mo
         writer.close()
 
 
-@pytest.mark.usefixtures("patient")
 async def test_a_herd_is_answered(client: httpx2.AsyncClient) -> None:
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         macs = [f"02:00:00:00:00:{number:02x}" for number in range(200)]

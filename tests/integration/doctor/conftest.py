@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import redis
 
-from fleet.adapters.redis.devices import view
+from fleet.adapters.redis.devices import forgetting
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.operations.doctor import api, audio, examination, mqtt_probe, passwords, session, site
 from fleet.wire.identity import CredentialKeys
@@ -65,7 +65,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
     monkeypatch.setattr(examination, "PARTS", parts)
     monkeypatch.setattr(examination, "_TIDY_SECONDS", 2 * LONG)
     for name in ("_SETTLED_SECONDS", "_UNKNOWN_SECONDS"):
-        monkeypatch.setattr(view, name, LONG)
+        monkeypatch.setattr(forgetting, name, LONG)
 
 
 @pytest.fixture

@@ -70,7 +70,9 @@ async def test_history_is_given_only_where_it_is_wanted(redis_url: str) -> None:
         assert stage.model.told() == ["four"]
 
 
-async def test_a_turn_reads_and_writes_its_session_once(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_turn_reads_its_session_and_its_agent_once_and_writes_once(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with gateway_stage(redis_url, ScriptedModel(says("A."))) as stage, stage.client() as client:
         await client.say("one")
         connection = stage.sessions._store.client.pipelined
@@ -87,7 +89,7 @@ async def test_a_turn_reads_and_writes_its_session_once(redis_url: str, monkeypa
         monkeypatch.setattr(connection, "ask", count)
         monkeypatch.setattr(connection, "send", count_one)
         await client.say("two")
-        assert asked == [["FCALL"], ["HSET", "RPUSH", "LTRIM", "EXPIRE", "EXPIRE"]]
+        assert asked == [["FCALL"], ["FCALL"], ["HSET", "RPUSH", "LTRIM", "EXPIRE", "EXPIRE"]]
 
 
 async def test_a_question_that_waited_knows_the_answer_before_it(redis_url: str) -> None:

@@ -297,3 +297,18 @@ async def test_server_tools_may_be_switched_off(redis_url: str) -> None:
     async with gateway_stage(redis_url, model, tools, mcp_enabled=False) as stage, stage.client() as client:
         await client.say("hi")
         assert model.asked[0][1] == ()
+
+
+async def test_a_call_waits_for_the_yes_of_the_users_next_text(redis_url: str) -> None:
+    model = ScriptedModel(asks(("open_door", {})), says("It is open."), asks(("open_door", {})), says("Fine."))
+    async with gateway_stage(redis_url, model, tool_policy="ask open_*") as stage, stage.client() as client:
+        await client.register("open_door")
+        assert "Please say yes or no." in (await client.say("open the door"))["content"]
+        await client.send("text_input", text="Yes, please")
+        callback = await client.until("tool_callback")
+        await client.send("tool_result", call_id=callback["call_id"], result="open", success=True)
+        assert (await client.answer())["content"] == "It is open."
+        assert model.told()[-1] == "open"
+        assert "Please say yes or no." in (await client.say("once more"))["content"]
+        assert (await client.say("yes, but not now"))["content"] == "Fine."
+        assert sum(frame["type"] == "tool_callback" for frame in client.heard) == 1

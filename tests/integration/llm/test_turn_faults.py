@@ -23,6 +23,8 @@ NAME = "audio_set_volume"
 class Tools:
     """A device's tools that note what is asked of them, and for what reason something is refused."""
 
+    question = ""
+
     def __init__(self) -> None:
         self._toolbox = Toolbox([VOLUME, LAMP])
         self.offers = self._toolbox.offers

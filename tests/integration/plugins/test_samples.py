@@ -75,7 +75,7 @@ async def test_a_voice_of_another_request_shape(server: OpenAiServer) -> None:
     assert b"".join(pieces) == b"\x01\x00\x02\x00\x03\x00"
     assert all(len(piece) % 2 == 0 for piece in pieces)
     assert tts.sample_rate == 24_000
-    assert server.requests[0].json == {"text": "Hello.", "voice": "ann", "language": "en"}
+    assert server.requests[0].json == {"text": "Hello.", "voice": "ann", "language": "en", "speed": 1.0}
 
 
 async def test_a_chat_model_needs_no_endpoint() -> None:

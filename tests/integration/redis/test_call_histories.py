@@ -66,7 +66,7 @@ class Fleet:
     async def _repeat(self, key: str) -> None:
         """Begin as a client that lost the first answer: the same words twice, and only the second answer counts."""
         keys, number = self.store.keys, secrets.randbelow(2**30)
-        words = [number, secrets.token_hex(8), 60_000, CALL_KEPT_MS, self.mac, MOST_PENDING]
+        words = [number, secrets.token_hex(8), 60_000, CALL_KEPT_MS, self.mac, MOST_PENDING, "a tool"]
         names = [
             keys.call(self.mac, number),
             keys.idempotency(self.mac, key),

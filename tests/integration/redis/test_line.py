@@ -9,6 +9,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ReadOnlyError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from fleet.adapters.redis.client import pipeline
 from fleet.adapters.redis.client.pipeline import PipelinedConnection
 
 LIMIT = 20
@@ -43,6 +44,22 @@ async def test_commands_of_the_same_moment_share_a_connection_and_get_their_own_
     assert [task.result()[0] for task in tasks] == [f"é{number}" for number in range(50)]
     assert await one(line, "GET", "sum") == str(sum(range(50)))
     assert str(await one(line, "CLIENT", "LIST")).count("addr=") == 2  # `addr` and `laddr` of one connection
+
+
+async def test_commands_that_come_often_leave_together(
+    line: PipelinedConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "BUSY_SECONDS", float(LIMIT))
+    monkeypatch.setattr(pipeline, "GATHER_SECONDS", 0.05)
+    for number in range(pipeline.BUSY_FLUSHES):
+        assert await one(line, "ECHO", number) == str(number)
+    assert line._wire
+    flushed = list(line._wire._flushed)
+    first = asyncio.ensure_future(one(line, "ECHO", "first"))
+    await asyncio.sleep(0.001)
+    assert await one(line, "ECHO", "second") == "second"
+    assert await first == "first"
+    assert list(line._wire._flushed)[-2] == flushed[-1]
 
 
 async def test_error_of_one_command_leaves_the_others_alone(line: PipelinedConnection) -> None:

@@ -1,15 +1,15 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices import memories as module
+from fleet.adapters.redis.devices.forgetting import forget
 from fleet.adapters.redis.devices.memories import MOST_ATTEMPTS, EndedConversation, Memories
-from fleet.adapters.redis.devices.view import forget
 from fleet.adapters.redis.keys import DEVICE_SECONDS
 from fleet.adapters.redis.sessions.conversations import Begun, Conversations, Opening, StoredJournal
 from fleet.adapters.redis.sessions.sessions import SessionRecord, Sessions

@@ -1,6 +1,7 @@
-from dataclasses import replace
+import dataclasses
 
 import pytest
+from msgspec.structs import replace
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
@@ -75,7 +76,7 @@ async def test_presence_of_who_lost_the_shard_changes_nothing(store: Store, owne
     devices = Devices(store)
     assert (await devices.appear(mac, online=True, epoch=6, owner=owner)).applied
     with pytest.raises(Fenced):
-        await devices.appear(mac, online=False, epoch=6, owner=replace(owner, fence="1"))
+        await devices.appear(mac, online=False, epoch=6, owner=dataclasses.replace(owner, fence="1"))
     assert (await devices.read(mac)).online
 
 

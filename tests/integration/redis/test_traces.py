@@ -4,8 +4,9 @@ from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices import traces
 from fleet.adapters.redis.devices.devices import Devices
+from fleet.adapters.redis.devices.forgetting import forget
 from fleet.adapters.redis.devices.traces import TraceStore
-from fleet.adapters.redis.devices.view import forget, read_device_view
+from fleet.adapters.redis.devices.view import read_device_view
 from fleet.adapters.redis.sessions.sessions import SessionRecord, Sessions
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.wire.messages import AudioFormat

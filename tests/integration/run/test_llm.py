@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from fleet.adapters.sealing import Sealer, new_key
 from fleet.core.ports import Message, TextDelta
-from fleet.ground.errors import ConfigError, ProviderTimeout
+from fleet.ground.errors import ConfigError, ProviderError, ProviderTimeout
 from fleet.ground.settings import load
-from fleet.run.llm import VOICE_SECONDS, chat_model, silence_limit
+from fleet.run.llm import VOICE_SECONDS, chat_model, open_models, silence_limit
+from fleet.wire.agents import NO_AGENT, AgentDocument, ChatChoice, CompiledAgent, Endpoint
 from tests.support.openai_server import SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse
 
 
@@ -102,3 +104,31 @@ async def test_a_model_that_trickles_is_cut_off_when_its_time_is_over(
     more = {"llm_fallback_base_url": second.url, "llm_fallback_model": "m"} if fallback else {}
     with pytest.raises(ProviderTimeout, match=r"did not finish its answer within 0\.5 s"):
         await ask(llm_base_url=first.url, llm_model="m", llm_timeout=0.5, **more)
+
+
+async def test_an_agent_asks_its_own_endpoint_with_its_own_key_and_model(
+    servers: tuple[OpenAiServer, OpenAiServer],
+) -> None:
+    usual, own = servers
+    usual.reset()
+    own.reset()
+    usual.chat(spoken("usual"))
+    own.chat(spoken("own"), spoken("own"))
+    secret = new_key()
+    chosen = load(llm_base_url=usual.url, llm_model="mine", llm_api_key="k1", secret_keys=secret)
+    endpoint = Endpoint(base_url=own.url, key=Sealer(secret).seal("k2"), model="theirs")
+    agent = CompiledAgent(id="1", endpoints={"chat": endpoint})
+    other = agent.model_copy(update={"document": AgentDocument(chat=ChatChoice(model="another"))})
+    unreadable = CompiledAgent(id="2", endpoints={"chat": endpoint.model_copy(update={"key": "x"})})
+    async with asyncio.timeout(20), open_models(chosen) as models:
+        said = []
+        for one in (NO_AGENT, agent, other):
+            events = (await models.find(one)).stream([Message("user", "hi")], [])
+            said.append("".join([event.text async for event in events if isinstance(event, TextDelta)]))
+        assert await models.find(agent) is await models.find(agent)
+        with pytest.raises(ProviderError, match="FLEET_SECRET_KEYS"):
+            await models.find(unreadable)
+    assert said == ["usual", "own", "own"]
+    assert [request.json["model"] for request in own.requests] == ["theirs", "another"]
+    assert own.requests[0].headers["authorization"] == "Bearer k2"
+    assert usual.requests[0].headers["authorization"] == "Bearer k1"

@@ -10,6 +10,7 @@ from typing import Any
 from fleet.adapters.net.mqtt.url import parse_mqtt_url
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.core.agent_settings import OneModel
 from fleet.core.ports import CallsAsked, LlmEvent, Message, TextDelta, ToolCall
 from fleet.ground.settings import load
 from fleet.ground.settings.slices import slice_of
@@ -187,7 +188,7 @@ async def work(resources: WorkerResources, broker: MosquittoServer) -> AsyncIter
 async def stand(redis_url: str, broker: MosquittoServer, keys: CredentialKeys, **settings: Any) -> AsyncIterator[Scene]:
     """Set everything up except that no worker runs and the device is not connected."""
     store, llm = await Store.open(redis_url, 2), ScriptedLlm()
-    resources = WorkerResources.of(slice_of(load(shards=2, **settings), WorkerSettings), keys, llm, store)
+    resources = WorkerResources.of(slice_of(load(shards=2, **settings), WorkerSettings), keys, OneModel(llm), store)
     edge = SilentEdge(resources.edges, Inboxes(store))
     await edge.announce()
     one = Scene(Device(None, random_mac()), edge, llm, resources, broker, keys)

@@ -25,12 +25,14 @@ class ScriptedLlm:
     def __init__(self) -> None:
         self.script: list[Sequence[LlmEvent | ProviderError | asyncio.Event]] = []
         self.asked: list[tuple[tuple[Message, ...], tuple[ToolOffer, ...]]] = []
+        self.options: list[LlmOptions] = []
         self.closed = asyncio.Event()
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
     ) -> AsyncGenerator[LlmEvent, None]:
         self.asked.append((tuple(messages), tuple(tools)))
+        self.options.append(options)
         try:
             for event in self.script.pop(0):
                 if isinstance(event, asyncio.Event):

@@ -198,7 +198,6 @@ async def test_without_the_setting_nothing_is_asked_noted_or_offered(
     redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
     async with stand(redis_url, broker, keys) as stage, work(stage.resources, broker):
-        assert stage.resources.memories is None
         await stage.reconnect()
         store = stage.resources.store
         await store.client.rpush(store.keys.memory(stage.device.mac), NAME)

@@ -10,6 +10,7 @@ import pytest
 
 from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.adapters.llm.llm_timed import TimedLlm
+from fleet.core.agent_settings import OneModel
 from fleet.core.ports import TokenUsage
 from fleet.ground.metrics import providers
 from fleet.roles.worker.turns import turn
@@ -73,7 +74,7 @@ async def test_most_of_each_prompt_began_the_one_before(
     before = providers.tokens.read()
     async with stand(redis_url, broker, keys) as stage:
         model = OpenAiLlm(endpoint.url, None, "m", 20.0)
-        stage.resources = replace(stage.resources, llm=TimedLlm(model, 60.0))
+        stage.resources = replace(stage.resources, models=OneModel(TimedLlm(model, 60.0)))
         async with work(stage.resources, broker):
             await stage.reconnect()
             session = await stage.prepare(*(tool(f"self.lamp_{number}.switch") for number in range(6)))

@@ -47,6 +47,7 @@ class ScriptedLlm:
 
 class Tools:
     offers = (OFFER,)
+    question = ""
 
     def __init__(self, parties: int = 1) -> None:
         self.together = asyncio.Barrier(parties)
@@ -182,7 +183,7 @@ async def test_calls_that_were_asked_for_before_are_given_to_the_tools_once_more
     assert sorted(tools.called) == ["a", "b"]
     assert added == (ASKED, *DONE, Message("assistant", "Okay."))
     assert llm.asked[0][0][1:] == (ASKED, *DONE)
-    assert (said, steps) == ("Okay.", [3, 4])
+    assert (said, steps) == ("Okay.", [1, 3, 4])
 
 
 async def test_calls_whose_outcomes_are_known_are_not_made_again() -> None:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from fleet.ground import log, log_sampling
-from fleet.ground.log_sampling import SUMMARY, SUMMARY_SECONDS, Sampling, TokenBuckets
+from fleet.ground.log_sampling import SUMMARY, SUMMARY_SECONDS, SampledLogger, Sampling, TokenBuckets
 
 
 @contextmanager
@@ -91,3 +93,22 @@ def test_a_field_from_outside_is_cut() -> None:
     with sampled([0.0]) as (logger, stream):
         logger.info("line", extra={"origin": "x" * 1_000_000})
         assert len(stream.getvalue()) < 3_000
+
+
+def test_no_record_is_made_of_a_line_whose_message_is_over_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    records: list[logging.LogRecord] = []
+    sampling = Sampling(1.0, 3, lambda _: "", lambda _: None, clock=lambda: 0.0)
+    monkeypatch.setattr(SampledLogger, "sampling", sampling)
+    logger = SampledLogger("fleet.sampled", logging.INFO)
+
+    def keep(record: logging.LogRecord) -> bool:
+        records.append(record)
+        return sampling.filter(record)
+
+    logger.addFilter(keep)
+    before = log_sampling.left_out["lines"]
+    for _ in range(5):
+        logger.info("device online")
+    logger.warning("device offline")
+    assert [record.msg for record in records] == ["device online"] * 3 + ["device offline"]
+    assert log_sampling.left_out["lines"] - before == 2

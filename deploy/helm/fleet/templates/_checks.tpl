@@ -37,6 +37,9 @@
 {{- fail "front.enabled: the front is for brokers without our plugin; the Mosquitto of this chart has it" -}}
 {{- end -}}
 {{- if $v.edge.enabled -}}{{- include "fleet.check.edge" . -}}{{- end -}}
+{{- if and $v.control.enabled (not $v.control.database.existingSecret) -}}
+{{- fail "control.database.existingSecret: name a Secret with the URL of a PostgreSQL database" -}}
+{{- end -}}
 {{- include "fleet.check.settings" . -}}
 {{- if and $v.redisServer.enabled (not $v.redisServer.image.tag) (not $v.redisServer.image.digest) -}}
 {{- fail "redisServer.image: name a tag or a digest" -}}
@@ -58,7 +61,7 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- range $name := list "api" "gateway" -}}
+{{- range $name := list "api" "gateway" "control" -}}
 {{- $ingress := (index $v $name).ingress -}}
 {{- if and $ingress.enabled (not $ingress.host) -}}
 {{- fail (printf "%s.ingress.host: name the host" $name) -}}
@@ -92,15 +95,19 @@
     "CLOUD_HOST" "nothing: the probes come from outside"
     "FLEET_KEYS" "keys.existingSecret"
     "FLEET_KEYS_FILE" "keys.existingSecret"
+    "FLEET_SECRET_KEYS" "secretKeys.existingSecret"
     "FLEET_SHARDS" "shards"
     "FLEET_REDIS_URL" "redis.existingSecret"
     "FLEET_MCP_SERVERS" "mcpServers.existingSecret"
     "FLEET_CHARACTERS" "characters.existingConfigMap"
     "FLEET_SERIALS_FILE" "serials.existingSecret"
     "FLEET_OPERATOR_TOKENS_FILE" "operatorTokens.existingSecret"
+    "FLEET_CONTROL_HOST" "nothing: the probes come from outside"
+    "FLEET_CONTROL_PORT" "control.service.port"
+    "FLEET_DATABASE_URL" "control.database.existingSecret"
     "FLEET_FIRMWARE_DIR" "api.firmwareClaim" -}}
 {{- $places := dict "settings" .Values.settings -}}
-{{- range $name := list "worker" "gateway" "api" "edge" "front" -}}
+{{- range $name := list "worker" "gateway" "api" "edge" "front" "control" -}}
 {{- $_ := set $places (printf "%s.env" $name) (index $.Values $name).env -}}
 {{- end -}}
 {{- range $place, $variables := $places -}}

@@ -96,6 +96,11 @@ Of (root, component, role, environment, drain).
 - {{ toJson . }}
 {{- end }}
 {{- end }}
+{{- $keys := .root.Values.secretKeys }}
+{{- if and $keys.existingSecret (has .component (list "worker" "edge" "gateway" "control")) }}
+- name: FLEET_SECRET_KEYS
+  valueFrom: {secretKeyRef: {name: {{ $keys.existingSecret }}, key: {{ $keys.entry }}}}
+{{- end }}
 {{- if .drain }}
 - {name: FLEET_DRAIN_SECONDS, value: {{ .drain | quote }}}
 {{- end }}
@@ -172,6 +177,20 @@ Of (root, component, role, environment, drain).
 - {name: FLEET_MQTTS_PORT, value: "8883"}
 - {name: FLEET_TLS_CERT, value: /etc/fleet/tls/tls.crt}
 - {name: FLEET_TLS_KEY, value: /etc/fleet/tls/tls.key}
+{{- end }}
+- {name: FLEET_METRICS_PORT, value: {{ .Values.metrics.port | quote }}}
+{{- end -}}
+
+{{/* TLS ends at the ingress or at the service mesh. */}}
+{{- define "fleet.control.environment" -}}
+- {name: FLEET_CONTROL_HOST, value: 0.0.0.0}
+- {name: FLEET_CONTROL_PORT, value: "8003"}
+- {name: FLEET_CONTROL_PROXY, value: "true"}
+- name: FLEET_DATABASE_URL
+  valueFrom: {secretKeyRef: {name: {{ .Values.control.database.existingSecret }}, key: {{ .Values.control.database.entry }}}}
+- {name: FLEET_PUBLIC_HOST, value: {{ .Values.publicHost | quote }}}
+{{- with .Values.control.trustedProxies }}
+- {name: FLEET_TRUSTED_PROXIES, value: {{ . | quote }}}
 {{- end }}
 - {name: FLEET_METRICS_PORT, value: {{ .Values.metrics.port | quote }}}
 {{- end -}}

@@ -10,7 +10,7 @@ Those with logins or hashes come from Secrets, the rest from ConfigMaps. No subP
 {{- $people := list
     (dict "name" "serials" "setting" "FLEET_SERIALS_FILE" "from" $v.serials)
     (dict "name" "operator-tokens" "setting" "FLEET_OPERATOR_TOKENS_FILE" "from" $v.operatorTokens) }}
-{{- range index (dict "worker" $tools "gateway" $tools "api" $people) .component | default list }}
+{{- range index (dict "worker" $tools "gateway" $tools "api" $people "control" (rest $people)) .component | default list }}
 {{- $items := list (dict "key" .from.entry "path" .from.entry) }}
 {{- $volume := dict }}
 {{- with .from.existingSecret }}{{ $volume = dict "secret" (dict "secretName" . "items" $items "defaultMode" 288) }}{{ end }}

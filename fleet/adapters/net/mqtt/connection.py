@@ -89,7 +89,7 @@ class MqttConnection(asyncio.Protocol):
         """Send a packet together with all others of this loop iteration: a system call costs more than the rest."""
         if self._transport and not self._transport.is_closing():
             if not self._unsent:
-                asyncio.get_running_loop().call_soon(self._flush)
+                self.lost.get_loop().call_soon(self._flush)
             self._unsent += frame
 
     def unsent(self) -> int:

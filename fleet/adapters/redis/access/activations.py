@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Awaitable
+from datetime import UTC, datetime
 from typing import cast
 
 from pydantic import BaseModel
@@ -14,6 +15,10 @@ from fleet.ground.errors import Overloaded
 PENDING_SECONDS = 900
 """Seconds that a code is valid after it was last shown."""
 
+MOST_LISTED = 10_000
+"""Shown codes that are listed, over all devices."""
+_CODES = "{activations}:codes"
+"""Sorted set of the shown codes by the time when they expire. It holds no MAC."""
 _DIGITS = 6
 _ATTEMPTS = 20
 
@@ -47,6 +52,7 @@ class Activations:
         code = await self._take_code(mac, client) if with_code else ""
         pending = Pending(code=code, challenge=secrets.token_hex(32), serial=serial)
         await self._write(mac, client, pending)
+        await self._list(code)
         return pending
 
     async def read(self, mac: str, client: str) -> Pending | None:
@@ -56,17 +62,23 @@ class Activations:
         return Pending.model_validate_json(text) if text else None
 
     async def codes(self) -> list[tuple[str, str]]:
-        """Return MAC and code of each device that shows one; for commands of operators, because it reads all key names.
+        """Return MAC and code of each device that shows one, at most of `MOST_LISTED`, the latest ones first.
 
         A MAC may be there several times, once for each Client-Id.
         """
+        now = datetime.now(UTC).timestamp()
+        listed = self._store.client.zrangebyscore(_CODES, f"({now:.0f}", "+inf")
+        codes = (await self._store.ask(cast("Awaitable[list[str]]", listed)))[::-1]
         pipe = self._store.client.pipeline(transaction=False)
-        names = await self._store.scan(_code_key("?" * _DIGITS))
-        for name in names:
-            pipe.get(name)
-        owners = await self._store.ask(cast("Awaitable[list[str | None]]", pipe.execute()))
-        pairs = zip(owners, names, strict=True)
-        return [(owner.partition(" ")[0], name.removeprefix(_code_key(""))) for owner, name in pairs if owner]
+        for code in codes:
+            pipe.get(_code_key(code))
+        owners = await self._store.ask(cast("Awaitable[list[str | None]]", pipe.execute())) if codes else []
+        return [(owner.partition(" ")[0], code) for owner, code in zip(owners, codes, strict=True) if owner]
+
+    async def shown_by(self, code: str) -> str | None:
+        """Return the MAC of the device that shows a code; the code stays valid."""
+        owner = await self._store.ask(cast("Awaitable[str | None]", self._store.client.get(_code_key(code))))
+        return owner.partition(" ")[0] if owner else None
 
     async def claim(self, code: str) -> tuple[str, str, str] | None:
         """Consume a code; return the MAC, the Client-Id and the serial number of the device that shows it.
@@ -84,6 +96,16 @@ class Activations:
         await self._write(mac, client, pending.model_copy(update={"code": ""}))
         return mac, client, pending.serial
 
+    async def withdraw(self, mac: str) -> None:
+        """Make the codes that devices with a MAC show invalid."""
+        codes = [code for of, code in await self.codes() if of == mac]
+        pipe = self._store.client.pipeline(transaction=False)
+        for code in codes:
+            pipe.delete(_code_key(code))
+            pipe.zrem(_CODES, code)
+        if codes:
+            await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+
     async def _take_code(self, mac: str, client: str) -> str:
         for _ in range(_ATTEMPTS):
             code = f"{secrets.randbelow(10**_DIGITS):0{_DIGITS}}"
@@ -92,12 +114,25 @@ class Activations:
                 return code
         raise Overloaded("activation: too many devices wait to be bound")
 
+    async def _list(self, code: str) -> None:
+        """Add a code to the bounded list of shown ones, or prolong it there."""
+        if not code:
+            return
+        now = datetime.now(UTC).timestamp()
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.zadd(_CODES, {code: now + PENDING_SECONDS})
+        pipe.zremrangebyscore(_CODES, "-inf", now)
+        pipe.zremrangebyrank(_CODES, 0, -MOST_LISTED - 1)
+        pipe.expire(_CODES, PENDING_SECONDS)
+        await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+
     async def _prolong(self, mac: str, client: str, pending: Pending) -> bool:
         """Prolong an activation; return False if it or its code has expired."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.expire(self._key(mac, client), PENDING_SECONDS)
         if pending.code:
             pipe.expire(_code_key(pending.code), PENDING_SECONDS)
+            await self._list(pending.code)
         return all(await self._store.ask(cast("Awaitable[list[int]]", pipe.execute())))
 
     async def _write(self, mac: str, client: str, pending: Pending) -> None:

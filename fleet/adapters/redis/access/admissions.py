@@ -218,6 +218,7 @@ class Admissions:
             names.old(shard),
             names.due(shard),
             names.claims(mac),
+            names.events(shard),
             *(names.memory(mac), names.conversation(mac), names.history(mac)),
         ]
         client, serial, how = words or ("", "", "")

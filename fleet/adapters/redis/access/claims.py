@@ -78,6 +78,11 @@ class Claims:
         await self._store.ask(self._store.client.hdel(key, client))
         await self._leave(mac, (await self._listed()).get(mac, []), await self.of(mac))
 
+    async def drop(self, mac: str) -> None:
+        """Delete all claims of a MAC."""
+        await self._store.ask(self._store.client.delete(self._store.keys.claims(mac)))
+        await self._leave(mac, (await self._listed()).get(mac, []), [])
+
     async def lift_refusal(self, mac: str, client: str) -> None:
         """Serve a refused Client-Id again."""
         mark = self._store.keys.refused(mac, client)

@@ -7,7 +7,7 @@ bounded length. A watcher reads the whole list, in pages, when it starts; then i
 list again when the log no longer holds the change that follows the last one it knows.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -95,24 +95,29 @@ class Revocations:
 
     async def read(self) -> frozenset[str]:
         """Return all revoked devices."""
-        found, cursor = set[str](), 0
+        return frozenset([mac async for page in self.pages() for mac in page])
+
+    async def pages(self) -> AsyncIterator[list[str]]:
+        """Yield pages of all revoked devices."""
+        cursor = 0
         while True:
             scan = cast("Awaitable[Any]", self._store.client.sscan(_MACS, cursor, count=_PAGE))
             cursor, page = await self._store.ask(scan)
-            found.update(page)
+            yield list(page)
             if not int(cursor):
-                return frozenset(found)
+                return
 
-    async def is_revoked(self, mac: str) -> bool:
-        """Return whether one device is revoked."""
-        return bool(await self._store.ask(cast("Awaitable[int]", self._store.client.sismember(_MACS, mac))))
+    async def which(self, macs: Sequence[str]) -> frozenset[str]:
+        """Return those of some devices that are revoked."""
+        found = cast("Awaitable[list[int]]", self._store.client.smismember(_MACS, list(macs)))
+        return frozenset(mac for mac, there in zip(macs, await self._store.ask(found), strict=True) if there)
 
     async def minima(self) -> Minima:
         """Return the lowest valid generations of all devices."""
         default = await self._store.ask(self._store.client.get(_DEFAULT))
         found, cursor = dict[str, int](), 0
         while True:
-            cursor, page = await self._scan_minima(cursor)
+            cursor, page = await _scan_minima(self._store, cursor)
             found.update(page)
             if not cursor:
                 return Minima(int(default or 0), found)
@@ -124,6 +129,22 @@ class Revocations:
         pipe.get(_DEFAULT)
         own, default = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
         return int(own or default or 0)
+
+    async def forget(self, mac: str) -> None:
+        """Remove a device from the list and its log. Its earlier passwords are valid again, unless keys were rotated.
+
+        Watchers find that changes are missing in the log, and read the whole list.
+        """
+        pipe = self._store.client.pipeline(transaction=False)
+        pipe.srem(_MACS, mac)
+        pipe.hdel(_MINIMA, mac)
+        pipe.xrange(_LOG)
+        revoked, minimum, entries = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+        gone = [number for number, fields in entries if fields["mac"] == mac]
+        if gone:
+            await self._store.ask(self._store.client.xdel(_LOG, *gone))
+        if revoked or minimum:
+            await self._store.ask(cast("Awaitable[int]", self._store.client.execute_command("INCR", _VERSION)))
 
     async def version(self) -> ListVersion:
         """Return the version of the list."""
@@ -153,14 +174,15 @@ class Revocations:
         """Remove own minima that the default already implies."""
         cursor = 0
         while True:
-            cursor, page = await self._scan_minima(cursor)
+            cursor, page = await _scan_minima(self._store, cursor)
             macs = [mac for mac, generation in page.items() if generation <= 1]
             for at in range(0, len(macs), _PRUNE_BATCH):
                 await self._store.call("fleet_access_thin", [_MINIMA, _DEFAULT], macs[at : at + _PRUNE_BATCH])
             if not cursor:
                 return
 
-    async def _scan_minima(self, cursor: int) -> tuple[int, Mapping[str, int]]:
-        scan = cast("Awaitable[Any]", self._store.client.hscan(_MINIMA, cursor, count=_PAGE))
-        following, page = await self._store.ask(scan)
-        return int(following), {mac: int(generation) for mac, generation in page.items()}
+
+async def _scan_minima(store: Store, cursor: int) -> tuple[int, Mapping[str, int]]:
+    scan = cast("Awaitable[Any]", store.client.hscan(_MINIMA, cursor, count=_PAGE))
+    following, page = await store.ask(scan)
+    return int(following), {mac: int(generation) for mac, generation in page.items()}

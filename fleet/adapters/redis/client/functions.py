@@ -28,7 +28,12 @@ class Functions:
 
     def name(self, function: str) -> str:
         """Return the server's name of a function in `functions.lua`."""
-        return f"{function}_{self.mark}"
+        return _marked_name(function, self.mark)
+
+
+@cache
+def _marked_name(function: str, mark: str) -> str:
+    return f"{function}_{mark}"
 
 
 @cache

@@ -6,6 +6,7 @@ Sentinels.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -21,6 +22,12 @@ Words = Sequence[Any]
 
 _NOTHING: Final = object()
 MOST_CALLERS = 64
+GATHER_SECONDS: Final = 0.002
+"""Least time between two flushes while commands come often: each flush wakes up Redis, and its answer wakes us up; a
+wake-up costs more than a command."""
+BUSY_FLUSHES: Final = 16
+BUSY_SECONDS: Final = 0.04
+"""Commands come often while the last `BUSY_FLUSHES` took less than this, which one turn alone hardly reaches."""
 
 
 class _PendingReply:
@@ -54,6 +61,8 @@ class _Wire(asyncio.Protocol):
         self._former = self._transport.get_protocol()
         self._waiting: deque[_PendingReply] = deque()
         self._unsent: list[bytes] = []
+        self._flushed = deque([-math.inf, 0.0], maxlen=BUSY_FLUSHES)
+        """Times of the last flushes."""
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader(
             encoding="utf-8", errors="replace", replyError=DefaultParser.parse_error, notEnoughData=_NOTHING
@@ -73,7 +82,7 @@ class _Wire(asyncio.Protocol):
         if not self._watching:
             self._watch()
         if not self._unsent:
-            self._loop.call_soon(self._flush)
+            self._schedule()
         self._unsent += [hiredis.pack_command(tuple(words)) for words in commands]
         return done
 
@@ -101,8 +110,17 @@ class _Wire(asyncio.Protocol):
             if not pending.done.done():
                 pending.done.set_exception(reason)
 
+    def _schedule(self) -> None:
+        """Flush at the end of this loop iteration; under load, not before `GATHER_SECONDS` after the last flush."""
+        now, flushed = self._loop.time(), self._flushed
+        if flushed[-1] - flushed[0] < BUSY_SECONDS and (left := flushed[-1] + GATHER_SECONDS - now) > 0:
+            self._loop.call_later(left, self._flush)
+        else:
+            self._loop.call_soon(self._flush)
+
     def _flush(self) -> None:
-        """Write the commands of this loop iteration in one system call: it costs more than the rest of a command."""
+        """Write the commands that wait in one system call: it costs more than the rest of a command."""
+        self._flushed.append(self._loop.time())
         if not self._transport.is_closing():
             self._transport.write(b"".join(self._unsent))
         self._unsent.clear()

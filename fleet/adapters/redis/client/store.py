@@ -1,8 +1,8 @@
 """The connection to Redis or Valkey: one place through which every command goes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -121,12 +121,25 @@ class Store:
         Raises:
             Unavailable: Redis did not answer.
         """
+        return [name async for page in self.pages(pattern) for name in page]
 
-        async def read(node: Redis) -> list[str]:
-            return [name async for name in node.scan_iter(pattern, count=_SCANNED_AT_ONCE)]
+    async def pages(self, pattern: str) -> AsyncIterator[list[str]]:
+        """Yield the names of all keys that match, page by page; a name may come twice.
 
-        nodes = await self.ask(self.client.primaries())
-        return [name for node in nodes for name in await self.ask(read(node))]
+        Raises:
+            Unavailable: Redis did not answer.
+        """
+
+        async def read(node: Redis, cursor: int) -> tuple[int, list[str]]:
+            following, names = await node.scan(cursor, pattern, _SCANNED_AT_ONCE)
+            return int(following), [str(name) for name in names]
+
+        for node in await self.ask(self.client.primaries()):
+            cursor, names = await self.ask(read(node, 0))
+            yield names
+            while cursor:
+                cursor, names = await self.ask(read(node, cursor))
+                yield names
 
     async def call(self, function: str, keys: Sequence[str], args: Words) -> list[str]:
         """Run a function of `functions.lua` and return its answer as a list of texts.
@@ -142,8 +155,11 @@ class Store:
         sent = None if self.spans_nodes else self.client.send(words)
         if sent is not None:
             # Nearly every call ends here. All others are repeated with care, also those that the server refused.
-            with suppress(*FAULTS):
+            try:
                 (answer,) = await sent
+            except FAULTS:
+                pass
+            else:
                 if not isinstance(answer, Exception):
                     return _texts(answer)
 

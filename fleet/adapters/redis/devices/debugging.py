@@ -35,8 +35,8 @@ class DebuggedDevices:
             raise ConfigError(f"{MOST} devices are looked at already; end one with --minutes 0")
         now = _now()
         pipe = self._store.client.pipeline(transaction=False)
-        pipe.zremrangebyscore(_MACS, "-inf", now)
         pipe.zadd(_MACS, {mac: now + seconds})
+        pipe.zremrangebyscore(_MACS, "-inf", now)
         pipe.expire(_MACS, LONGEST_MINUTES * 60)
         await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
 

@@ -113,7 +113,7 @@ class Devices:
         passwords = [f"{prefix(shard)}o:{mac}", keys.young(shard), keys.old(shard), keys.due(shard)]
         applied, session, tools_epoch, gone, dialect, apology, host, connected, pages = await self._store.call(
             "fleet_presence",
-            [keys.device(mac), keys.own(shard), keys.online(shard), *passwords, keys.tools(mac)],
+            [keys.device(mac), keys.own(shard), keys.online(shard), *passwords, keys.tools(mac), keys.events(shard)],
             [int(online), epoch, DEVICE_SECONDS, mac, *fence, user],
         )
         read = {"ep": str(epoch), "cep": str(epoch), "host": host, "cu": connected, "pg": pages}

@@ -2,7 +2,7 @@
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.owner import Owner
-from fleet.core.reports import MOST, SECONDS
+from fleet.core.reports import MOST, SECONDS, DeviceReport
 
 
 class Reports:
@@ -23,3 +23,9 @@ class Reports:
             [keys.own(keys.shard(mac)), keys.reports(mac)],
             [owner.worker, owner.fence, SECONDS, MOST, text],
         )
+
+
+def read_report(line: str) -> DeviceReport:
+    """Return a report as `fleet_turn_context` gives it: its age in ms, and its text."""
+    age, _, text = line.partition(" ")
+    return DeviceReport(int(age) // 1000, text)

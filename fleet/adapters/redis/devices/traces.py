@@ -89,6 +89,20 @@ class TraceStore:
         found = [(int(score), reason) for score, reason in zip(scores, _REASONS, strict=True) if score is not None]
         return max(found, default=None)
 
+    async def refusals(self) -> dict[str, tuple[int, str]]:
+        """Return when and why bootstrap last refused each device of the bounded list."""
+        found = self._store.client.zrange(_REFUSED, 0, -1, withscores=True)
+        latest: dict[str, tuple[int, str]] = {}
+        for entry, at in await self._store.ask(cast("Awaitable[list[tuple[str, float]]]", found)):
+            mac, _, reason = entry.partition(" ")
+            latest[mac] = int(at), reason
+        return latest
+
+    async def drop_refusals(self, mac: str) -> None:
+        """Remove a device from the list."""
+        gone = self._store.client.zrem(_REFUSED, *(f"{mac} {reason}" for reason in _REASONS))
+        await self._store.ask(gone)
+
 
 def _now() -> int:
     return int(datetime.now(UTC).timestamp())

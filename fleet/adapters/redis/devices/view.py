@@ -1,7 +1,6 @@
 """All data about one device, to find out why it is silent."""
 
-import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,11 +10,6 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.devices.traces import FIELDS, TraceStore
 from fleet.adapters.redis.shards.edges import Edges
-
-_SETTLED_SECONDS = 3.0
-_UNKNOWN_SECONDS = 0.5
-"""Wait for an unknown device's record; without a worker it never appears."""
-_STEP = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,47 +78,12 @@ async def read_device_view(store: Store, mac: str) -> DeviceView:
         bootstrap=int(seen) if seen else None,
         refusal=Trace(*away) if away else None,
         admission=Admission.of(admission),
-        revoked=await Revocations(store).is_revoked(mac),
+        revoked=bool(await Revocations(store).which([mac])),
         session=session,
         turn=turn,
         tools=len(await ToolLists(store).read(mac)),
         edge_lives=session.get("edge", "") in edges,
     )
-
-
-async def forget(store: Store, macs: Sequence[str]) -> None:
-    """Delete all data of devices that will not return, after pending writes about them.
-
-    Raises:
-        Unavailable: Redis did not answer.
-    """
-    clock = asyncio.get_running_loop().time
-    begun = clock()
-    while (waited := clock() - begun) < _SETTLED_SECONDS:
-        records = [await _record(store, mac) for mac in macs]
-        if all(_is_settled(record) or (not record and waited > _UNKNOWN_SECONDS) for record in records):
-            break
-        await asyncio.sleep(_STEP)
-    pipe = store.client.pipeline(transaction=False)
-    for mac in macs:
-        names, shard = store.keys, store.keys.shard(mac)
-        for name in (names.device, names.session, names.tools, names.turn, names.history, names.reports, names.memory):
-            pipe.delete(name(mac))
-        pipe.delete(names.conversation(mac))
-        pipe.delete(admission_key(store, mac))
-        pipe.delete(names.claims(mac))
-        for index in (names.seen, names.online, names.young, names.old, names.due, names.conversations):
-            pipe.zrem(index(shard), mac)
-    await store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
-
-
-async def _record(store: Store, mac: str) -> dict[str, str]:
-    return await store.ask(cast("Awaitable[dict[str, str]]", store.client.hgetall(store.keys.device(mac))))
-
-
-def _is_settled(record: Mapping[str, str]) -> bool:
-    """Whether a device is offline, and its edge has written the end of its session."""
-    return record.get("on") == "0" and (FIELDS["hello"] not in record or FIELDS["end"] in record)
 
 
 def _trace(text: str) -> Trace | None:

@@ -51,10 +51,10 @@ class CallRefused:
     """The call must not be sent.
 
     `unsaved`: no replica has the call, so after a failover it could be sent again. `over`: the requesting turn is not
-    the device's newest any more.
+    the device's newest any more, or the operator's call has ended. `late`: the operator's call waited for too long.
     """
 
-    reason: Literal["offline", "busy", "unsaved", "over"]
+    reason: Literal["offline", "busy", "unsaved", "over", "late"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,14 @@ class CallingTurn:
 
     owner: Owner
     turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallingOperator:
+    """The operator's call that is to be made, and the lease of its worker."""
+
+    owner: Owner
+    call: str
 
 
 class CallTable:
@@ -76,15 +84,22 @@ class CallTable:
         """The random bytes of calls whose begin Redis did not answer, but may have recorded; the newest last."""
 
     async def begin(
-        self, mac: str, idempotency: str, seconds: float, turn: CallingTurn | None = None
+        self,
+        mac: str,
+        idempotency: str,
+        seconds: float,
+        caller: CallingTurn | CallingOperator | None = None,
+        tool: str = "",
     ) -> CallBegun | CallKnown | CallRefused:
         """Record a call before it is sent, and wait until a replica has the record, if there are replicas.
 
         Args:
             mac: The device.
-            idempotency: The call's permanent key: a second begin with the same key never sends again.
+            idempotency: The call's key: a second begin with the same key sends nothing, until `CALL_KEPT_MS` after the
+                call's deadline. A turn is shorter. An operator's call has a record that lasts longer and says the same.
             seconds: Time that the device has to answer.
-            turn: The requesting turn, if there is one.
+            caller: The requesting turn or operator's call, if there is one.
+            tool: Its name, for the event of the call's end.
 
         Raises:
             Fenced: Another worker owns the shard now.
@@ -92,7 +107,7 @@ class CallTable:
                 on with it. Without one, a call that was recorded ends as unknown at its deadline.
         """
         while True:
-            (verdict, known, result, *left), saved = await self._try_begin(mac, idempotency, seconds, turn)
+            (verdict, known, result, *left), saved = await self._try_begin(mac, idempotency, seconds, caller, tool)
             match verdict:
                 case "COLL":
                     continue
@@ -106,13 +121,13 @@ class CallTable:
                     return CallRefused("offline")
                 case "BUSY":
                     return CallRefused("busy")
-                case "OVER":
-                    return CallRefused("over")
+                case "OVER" | "LATE":
+                    return CallRefused("over" if verdict == "OVER" else "late")
                 case _:
                     return CallKnown(int(known), _STATES[verdict], result, int(left[0]) / 1000 if left else 0.0)
 
     async def _try_begin(
-        self, mac: str, idempotency: str, seconds: float, turn: CallingTurn | None
+        self, mac: str, idempotency: str, seconds: float, caller: CallingTurn | CallingOperator | None, tool: str
     ) -> tuple[list[str], bool]:
         """Return what Redis says to a new id, and whether a replica has it."""
         keys = self._store.keys
@@ -120,12 +135,12 @@ class CallTable:
         # Once: each request for random bytes is a system call.
         random = self._undecided.pop(key, None) or secrets.token_bytes(12)
         number, token = int.from_bytes(random[:4]) % (_HIGHEST_ID - 1) + 1, random[4:].hex()
-        turn_keys, turn_args = self._fence(mac, turn)
+        fence_keys, fence_args = self._fence(mac, caller)
         try:
             return await self._store.call_saved(
                 "fleet_call_begin",
-                [keys.call(mac, number), key, keys.deadlines(keys.shard(mac)), keys.device(mac), *turn_keys],
-                [number, token, int(seconds * 1000), CALL_KEPT_MS, mac, MOST_PENDING, *turn_args],
+                [keys.call(mac, number), key, keys.deadlines(keys.shard(mac)), keys.device(mac), *fence_keys],
+                [number, token, int(seconds * 1000), CALL_KEPT_MS, mac, MOST_PENDING, tool, *fence_args],
             )
         except Unavailable:
             if len(self._undecided) >= MOST_UNDECIDED:
@@ -164,12 +179,16 @@ class CallTable:
         ended = await self._store.call("fleet_sweep", [deadlines], [prefix(shard), limit])
         return [(mac, number) for mac, _, number in (entry.partition("|") for entry in ended)]
 
-    def _fence(self, mac: str, turn: CallingTurn | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _fence(self, mac: str, caller: CallingTurn | CallingOperator | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return keys and arguments that fence a call: an outdated turn or owner is refused."""
-        if turn is None:
+        if caller is None:
             return (), ()
-        keys = self._store.keys
-        return (keys.own(keys.shard(mac)), keys.turn(mac)), (turn.owner.worker, turn.owner.fence, turn.turn)
+        keys, owner = self._store.keys, caller.owner
+        if isinstance(caller, CallingOperator):
+            key, turn = keys.operator_call(mac, caller.call), ""
+        else:
+            key, turn = keys.turn(mac), caller.turn
+        return (keys.own(keys.shard(mac)), key), (owner.worker, owner.fence, turn)
 
     async def _read(self, mac: str, number: int) -> list[str | None]:
         key = self._store.keys.call(mac, number)
@@ -177,10 +196,10 @@ class CallTable:
         return await self._store.ask(cast("Awaitable[list[str | None]]", fields))
 
     async def _finish(self, mac: str, number: str, state: str, result: str) -> str:
-        keys = self._store.keys
+        keys, shard = self._store.keys, self._store.keys.shard(mac)
         (answer,) = await self._store.call(
             "fleet_call_finish",
-            [keys.call(mac, number), keys.deadlines(keys.shard(mac)), keys.device(mac)],
+            [keys.call(mac, number), keys.deadlines(shard), keys.device(mac), keys.events(shard)],
             [mac, number, state, result, secrets.token_hex(4)],
         )
         return answer

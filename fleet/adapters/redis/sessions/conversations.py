@@ -9,10 +9,15 @@ from pydantic import TypeAdapter
 
 from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.reports import read_report
 from fleet.adapters.redis.devices.tools import decode_tools
 from fleet.adapters.redis.keys import DEVICE_SECONDS, SESSION_SECONDS, TURN_SECONDS
+from fleet.adapters.redis.sessions.asks import read_ask
+from fleet.adapters.redis.sessions.history_terms import HistoryTerms
 from fleet.adapters.redis.sessions.sessions import SessionRecord
+from fleet.adapters.redis.sessions.turn_data import NO_FACTS, TurnFacts, turn_data
 from fleet.adapters.redis.shards.owner import Owner
+from fleet.core.consent import Ask
 from fleet.core.ports import Message, TokenUsage
 from fleet.core.reports import SECONDS as REPORT_SECONDS
 from fleet.core.reports import DeviceReport
@@ -50,6 +55,8 @@ class StoredJournal:
     partial: str = ""
     apology: str = ""
     usage: TokenUsage = field(default_factory=TokenUsage)
+    terms: HistoryTerms | None = field(default=None, compare=False)
+    """None for those of the settings."""
 
     @property
     def written(self) -> tuple[Message, ...]:
@@ -66,6 +73,7 @@ class StoredJournal:
             record.get("partial", ""),
             record.get("apology", ""),
             _usage(record.get("tokens", "")),
+            HistoryTerms.read(record.get("terms", "")),
         )
 
 
@@ -73,20 +81,21 @@ class StoredJournal:
 class Begun:
     """A turn to answer: its session, and its journal if it had begun before.
 
-    `late`: the user does not wait for the answer any more, or the turn was resumed too often.
+    `late`: the user does not wait for the answer any more, or the turn was resumed too often. `watched`: somebody
+    follows its live transcript. `asked`: the call that waited for the user's yes when this turn began; it waits no
+    longer.
     """
 
     session: SessionRecord
     journal: StoredJournal | None = None
     late: bool = False
+    asked: Ask | None = None
+    watched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The beginning of a turn: the live session, the turn's id, the user's message, and the id of its stream entry.
-
-    An empty session means the device's current session, or none.
-    """
+    """The beginning of a turn: session (empty: the current one or none), id, user's message, id of its stream entry."""
 
     session: str
     turn: str
@@ -110,6 +119,8 @@ class Context:
     """Of the device: an IANA name or minutes east of UTC; the server's own without it."""
     facts: tuple[str, ...] = ()
     """What is known from earlier conversations."""
+    agent: str = ""
+    """Digest of its agent; empty for the settings alone."""
 
 
 class Conversations:
@@ -117,14 +128,15 @@ class Conversations:
 
     Args:
         store: Where they are kept.
-        seconds: How long a history is kept after its last turn.
-        remembers: Whether conversations are noted for `fleet.adapters.redis.devices.memories`.
+        seconds: How long a history is kept after its last turn, unless its agent says another time.
+        remembers: Whether conversations are noted for `fleet.adapters.redis.devices.memories`, unless their agent says.
+        recorded: Whether the events of turns hold what was said.
     """
 
-    def __init__(self, store: Store, seconds: int, *, remembers: bool = False) -> None:
+    def __init__(self, store: Store, seconds: int, *, remembers: bool = False, recorded: bool = False) -> None:
         self._store = store
-        self._seconds = seconds
-        self._remembers = remembers
+        self._usual = HistoryTerms(seconds, remembers=remembers)
+        self._recorded = recorded
 
     async def begin(self, owner: Owner, mac: str, opening: Opening, resume_seconds: float) -> Begun | Refusal:
         """Record that a turn begins or is resumed; this prolongs its session.
@@ -145,7 +157,7 @@ class Conversations:
         keys = self._store.keys
         verdict, *answer = await self._store.call(
             "fleet_turn_begin",
-            [keys.own(keys.shard(mac)), keys.session(mac), keys.turn(mac), keys.device(mac)],
+            [keys.own(keys.shard(mac)), keys.session(mac), keys.turn(mac), keys.device(mac), keys.transcript(mac)],
             [
                 *(owner.worker, owner.fence, opening.session, SESSION_SECONDS, TURN_SECONDS),
                 *(opening.turn, _dump((opening.asked,)), secrets.token_hex(8), opening.entry),
@@ -155,13 +167,13 @@ class Conversations:
         return _REFUSALS[verdict] if verdict in _REFUSALS else _begun(mac, verdict == "AGAIN", *answer)
 
     async def context(self, mac: str, most: int) -> Context:
-        """Return the data that a turn needs, with at most `most` messages of history."""
+        """Return the data that a turn needs; `most` says how much history, unless the agent does."""
         keys = self._store.keys
-        tools, count, language, character, timezone, facts, *lines = await self._store.call(
+        tools, count, language, character, timezone, facts, agent, *lines = await self._store.call(
             "fleet_turn_context",
             [
                 *(keys.tools(mac), keys.history(mac), keys.reports(mac), keys.persona(mac)),
-                *(admission_key(self._store, mac), keys.memory(mac)),
+                *(admission_key(self._store, mac), keys.memory(mac), keys.agents(keys.shard(mac))),
             ],
             [most, REPORT_SECONDS * 1000, DEVICE_SECONDS],
         )
@@ -170,10 +182,11 @@ class Conversations:
         return Context(
             decode_tools(tools),
             tuple(_MESSAGE.validate_json(line) for line in history),
-            tuple(_report(line) for line in reports),
+            tuple(read_report(line) for line in reports),
             Persona(language, character),
             timezone,
             tuple(lines[fact:report]),
+            agent,
         )
 
     async def record(self, owner: Owner, mac: str, journal: StoredJournal, *, whole: bool = True) -> None:
@@ -201,29 +214,33 @@ class Conversations:
             ],
         )
 
-    async def remember(self, owner: Owner, mac: str, journal: StoredJournal, lines: Sequence[Message]) -> bool:
-        """Write a turn into the history, in place of its earlier lines.
+    async def remember(
+        self, owner: Owner, mac: str, journal: StoredJournal, lines: Sequence[Message], facts: TurnFacts = NO_FACTS
+    ) -> bool:
+        """Write a turn into the history, in place of its earlier lines, and the event of its end.
 
         Args:
             owner: The lease.
             mac: The device.
             journal: Of the turn as it ended.
             lines: Its messages for the history.
+            facts: What its worker knows besides.
 
         Returns:
             False if a newer turn has begun: then nothing is changed.
         """
-        keys = self._store.keys
+        keys, shard, terms = self._store.keys, self._store.keys.shard(mac), journal.terms or self._usual
+        data = turn_data(journal.turn, journal.written, lines, journal.usage, facts, recorded=self._recorded)
         noted: tuple[str, ...] = ()
-        if self._remembers and any(one.role == "user" and one.text.strip() for one in journal.messages):
-            noted = (keys.conversations(keys.shard(mac)), keys.conversation(mac))
+        if terms.remembers and any(one.role == "user" and one.text.strip() for one in journal.messages):
+            noted = (keys.conversations(shard), keys.conversation(mac))
         (done,) = await self._store.call(
             "fleet_remember",
-            [keys.own(keys.shard(mac)), keys.history(mac), keys.turn(mac), *noted],
+            [keys.own(shard), keys.history(mac), keys.turn(mac), keys.events(shard), *noted],
             [
-                *(owner.worker, owner.fence, self._seconds, LONGEST_HISTORY),
+                *(owner.worker, owner.fence, terms.seconds, LONGEST_HISTORY),
                 *(journal.turn, TURN_SECONDS, journal.state, _dump(journal.written)),
-                *(journal.sentences, journal.apology, _tokens(journal.usage), mac),
+                *(journal.sentences, journal.apology, _tokens(journal.usage), mac, data, terms.text),
                 *(_MESSAGE.dump_json(message).decode() for message in lines),
             ],
         )
@@ -236,12 +253,14 @@ class Conversations:
         return StoredJournal.of(record) if record else None
 
 
-def _begun(mac: str, again: bool, late: str, length: str, *parts: str) -> Begun:
-    session, turn = parts[: int(length)], parts[int(length) :]
+def _begun(mac: str, again: bool, late: str, watched: str, length: str, *parts: str) -> Begun:
+    session, turn = parts[: int(length)], _pairs(parts[int(length) :])
     return Begun(
         SessionRecord.of(mac, _pairs(session)),
-        StoredJournal.of(_pairs(turn)) if again and turn else None,
+        StoredJournal.of(turn) if again and turn else None,
         late=late == "1",
+        asked=read_ask(turn.get("asked", "")),
+        watched=watched == "1",
     )
 
 
@@ -259,8 +278,3 @@ def _tokens(usage: TokenUsage) -> str:
 
 def _usage(tokens: str) -> TokenUsage:
     return TokenUsage(*map(int, tokens.split())) if tokens else TokenUsage()
-
-
-def _report(line: str) -> DeviceReport:
-    age, _, text = line.partition(" ")
-    return DeviceReport(int(age) // 1000, text)

@@ -6,6 +6,7 @@ from typing import cast
 
 import msgspec
 
+from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS, INDEX_SECONDS, SESSION_SECONDS, prefix
 from fleet.adapters.redis.shards.inbox import Inboxes
@@ -16,8 +17,7 @@ from fleet.wire.messages import AudioFormat
 _NO_AUDIO = AudioFormat(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
+class SessionRecord(msgspec.Struct, frozen=True):
     """A session's record.
 
     `key` is 32 hex digits; `ssrc` routes its audio. A turn that began as text may have no session: then all fields but
@@ -95,10 +95,13 @@ class Sessions:
             Fenced: The shard is another worker's now.
         """
         keys, mac, shard = self._store.keys, session.device, self._store.keys.shard(session.device)
-        post = self._inboxes.post(command, session.edge)
+        post = self._inboxes.post(command)
         old_session, old_edge, epoch, tools_epoch, *reported = await self._store.call(
             "fleet_hello",
-            [keys.own(shard), keys.session(mac), keys.device(mac), keys.tools(mac), keys.session_edges(shard)],
+            [
+                *(keys.own(shard), keys.session(mac), keys.device(mac), keys.tools(mac), keys.session_edges(shard)),
+                *(admission_key(self._store, mac), keys.agents(shard)),
+            ],
             [
                 *(owner.worker, owner.fence, SESSION_SECONDS, DEVICE_SECONDS, INDEX_SECONDS, prefix(shard), mac),
                 *(session.edge, *post, session.dialect, session.id),
@@ -106,7 +109,7 @@ class Sessions:
             ],
         )
         if command is not None and not post[0]:
-            facts = dict(zip(("firmware", "reported_language", "board"), reported, strict=True))
+            facts = dict(zip(("firmware", "reported_language", "board", "agent"), reported, strict=True))
             await self._inboxes.to_edge(session.edge, msgspec.structs.replace(command, **facts))
         return Opened(old_session, old_edge, bool(tools_epoch) and tools_epoch == epoch)
 

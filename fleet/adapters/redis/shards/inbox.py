@@ -22,6 +22,8 @@ edge keeps the packets that come before their session."""
 
 T = TypeVar("T")
 
+_ENCODER: Final = msgspec.json.Encoder()
+
 _REMEMBERED: Final = 2000
 """Entries that a reader keeps to recognise duplicates; more than arrive while a writer retries a command."""
 
@@ -56,6 +58,18 @@ class Inboxes:
         words = self._entry(self._store.keys.inbox(shard), event)
         await self._store.ask(cast("Awaitable[str]", self._store.client.execute_command(*words)))
 
+    async def offer_to_shard(self, shard: int, event: EdgeEvent) -> bool:
+        """Send an operator's text, unless the inbox is half full: the rest is for what users say.
+
+        Returns:
+            Whether it was sent.
+        """
+        waiting = await self._store.ask(self._store.client.xlen(self._store.keys.inbox(shard)))
+        if waiting >= keys.INBOX_LENGTH // 2:
+            return False
+        await self.to_shard(shard, event)
+        return True
+
     async def to_edge(self, edge: str, *commands: EdgeCommand) -> None:
         """Send commands to an edge in one round trip."""
         name = keys.edge_inbox(edge)
@@ -70,21 +84,19 @@ class Inboxes:
             self._renewed.pop(name, None)
             raise
 
-    def post(self, command: EdgeCommand | None, edge: str = "") -> tuple[bytes, str, int, int]:
+    def post(self, command: EdgeCommand | None) -> tuple[bytes, str, int, int]:
         """Return the arguments with which a function of `functions.lua` sends an edge a message.
 
         Args:
             command: None for no message.
-            edge: Its id; empty if only the function knows it.
 
         Returns:
-            The message, its mark, the longest inbox, and the seconds that the inbox lives. The message is empty without
-            a command, and in a Cluster: there `to_edge` is the only way.
+            The message, its mark, the longest inbox, and the seconds that a new inbox lives. The message is empty
+            without a command, and in a Cluster: there `to_edge` is the only way.
         """
         if command is None or self._store.spans_nodes:
             return b"", "", 0, 0
-        life = self._life(keys.edge_inbox(edge)) if edge else keys.EDGE_INBOX_SECONDS
-        return msgspec.json.encode(command), self._mark(), keys.INBOX_LENGTH, life
+        return _ENCODER.encode(command), self._mark(), keys.INBOX_LENGTH, keys.EDGE_INBOX_SECONDS
 
     def _life(self, name: str) -> int:
         """Return the seconds that an inbox lives if it is time to set them again, else 0."""
@@ -155,7 +167,7 @@ class Inboxes:
 
     def _entry(self, inbox: str, message: EdgeCommand | EdgeEvent) -> tuple[str | int | bytes, ...]:
         """Return the command that writes a message; the mark identifies a duplicate, written when it was retried."""
-        message_json = msgspec.json.encode(message)
+        message_json = _ENCODER.encode(message)
         return "XADD", inbox, "MAXLEN", "~", keys.INBOX_LENGTH, "*", "m", message_json, "k", self._mark()
 
     def _mark(self) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from fleet.adapters.speech.audio_input import VadFrame
-from fleet.core.reference import EchoReference
+from fleet.core.reference import EchoReference, Played
+from fleet.roles.edge.agents import SessionAgent
 from fleet.roles.edge.listening.push_to_talk import PushToTalk
 from fleet.roles.edge.listening.utterance_collector import (
     BYTES_PER_MS,
@@ -63,6 +64,7 @@ class SpeechConsumers:
     """Ends utterances early."""
     press: PushToTalk
     """Answers a press without speech."""
+    agent: SessionAgent
     reference: EchoReference | None = None
     """Has what the device plays, if the server cancels its echo."""
 
@@ -110,12 +112,12 @@ class ListeningPeriod:
         """Whether there is speech, or may be in packets that were not processed yet."""
         return (self.collector.recording and self.collector.voiced_ms > 0) or not self.caught_up
 
-    def feed(self, packet: bytes, played: bytes = b"") -> None:
+    def feed(self, packet: bytes, played: Played | None = None) -> None:
         """Take one packet; it is dropped and counted if the stream's queue is full.
 
         Args:
             packet: Opus.
-            played: The packet that the device had just played; empty if there was none.
+            played: What the device had just played; None if that is not known.
         """
         if self._stream.feed(packet, played):
             self._behind_ms += self._frame_ms

@@ -28,9 +28,6 @@ playback queue is empty. If the button only stops the answer, no second message 
 class PressedSession(Protocol):
     """The session of a button."""
 
-    language: str
-    """ISO 639-1 code of the text on the screen."""
-
     @property
     def busy(self) -> bool:
         """Whether an answer is awaited or spoken."""
@@ -81,7 +78,8 @@ class PushToTalk:
         elif reply == "spoken" and self._transport.addressed:
             self._session.fail("not_heard")
         else:
-            self._transport.send_command(AlertCommand("", phrase("not_heard", self._session.language), "confused"))
+            text = phrase("not_heard", self._transport.agent.language)
+            self._transport.send_command(AlertCommand("", text, "confused"))
             self.finish()
 
     def finish(self, wait: float = GOODBYE_SECONDS) -> None:

@@ -92,7 +92,7 @@ class Recognition:
     async def _prepare(self, early: "EarlyRecognition", utterance: Utterance) -> None:
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                early.settle(await self._services.asr.transcribe(utterance.pcm))
+                early.settle(await self._transport.agent.current.transcribe(utterance.pcm))
         except (FleetError, TimeoutError):
             pass
         finally:
@@ -108,7 +108,7 @@ class Recognition:
                         transcript = await _outcome(early, utterance)
                         if transcript is None:
                             with provider_errors("asr"):
-                                transcript = await self._services.asr.transcribe(utterance.pcm)
+                                transcript = await self._transport.agent.current.transcribe(utterance.pcm)
                     spans.set_private(span, {"fleet.transcript": transcript.text})
             except (FleetError, TimeoutError) as error:
                 reason = str(error) or "no transcript within the limit"

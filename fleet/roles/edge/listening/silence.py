@@ -11,12 +11,10 @@ class SilenceTimeout:
 
     Args:
         now: When the session was opened.
-        idle_seconds: Silence that ends a session which was used.
     """
 
-    def __init__(self, now: float, idle_seconds: float) -> None:
+    def __init__(self, now: float) -> None:
         self._since = now
-        self._idle_seconds = idle_seconds
         self._reported = False
         self.used = False
         """Whether the device sent audio or began to listen."""
@@ -26,9 +24,14 @@ class SilenceTimeout:
         self._since = now
         self._reported = False
 
-    def reason_to_end(self, now: float) -> Literal["idle", "unused"] | None:
-        """Return why the session should end, or None; each silence is reported once."""
-        if self._reported or now - self._since < (self._idle_seconds if self.used else UNUSED_SECONDS):
+    def reason_to_end(self, now: float, idle_seconds: float) -> Literal["idle", "unused"] | None:
+        """Return why the session should end, or None; each silence is reported once.
+
+        Args:
+            now: The time.
+            idle_seconds: Silence that ends a session which was used.
+        """
+        if self._reported or now - self._since < (idle_seconds if self.used else UNUSED_SECONDS):
             return None
         self._reported = True
         return "idle" if self.used else "unused"

@@ -74,7 +74,9 @@ class TentativeTurns:
         """Synthesise the first sentence of an answer."""
         for turn in (self.turn, self._committed):
             if turn and turn.id == command.turn and turn.sentence is None:
-                turn.sentence = PreparedSentence(command, self._services, self._transport.downlink)
+                turn.sentence = PreparedSentence(
+                    command, self._services, self._transport.agent, self._transport.downlink
+                )
 
     def _discard(self, turn: TentativeTurn | None) -> None:
         if turn is None:

@@ -63,7 +63,8 @@ class TurnEnding:
         self._services = services
         self.recognition = recognition
         self._answers = answers
-        self._rule = TurnEnd(services.settings.endpoint_ms, services.settings.endpoint_max_ms)
+        settings = transport.agent.settings
+        self._rule = TurnEnd(settings.endpoint_ms, settings.endpoint_max_ms)
         self._judging: asyncio.Task[object] | None = None
         self._judged_ms = 0.0
         self._deferred = False
@@ -80,6 +81,8 @@ class TurnEnding:
             self._deferred = True
             return
         self._stop()
+        settings = self._transport.agent.settings
+        self._rule.set_waits(settings.endpoint_ms, settings.endpoint_max_ms)
         early = self.recognition.prepare(so_far)
         if not pressed:
             self._judged_ms = so_far.voiced_ms

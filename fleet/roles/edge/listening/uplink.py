@@ -5,14 +5,14 @@ from typing import Literal
 
 from fleet.adapters.speech.stream_state import LOST
 from fleet.core.endpointing import LONGEST_MS
-from fleet.core.reference import EchoReference
+from fleet.core.reference import EchoReference, Played
 from fleet.core.turn_end import LATEST_MS
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.burst import Burst
 from fleet.roles.edge.listening.jitter_buffer import JitterBuffer, Payload, StampedPacket
 from fleet.roles.edge.listening.listening_period import ListeningPeriod, SpeechConsumers
 from fleet.roles.edge.listening.preroll_buffer import PrerollBuffer
-from fleet.roles.edge.listening.utterance_collector import UtteranceCollector
+from fleet.roles.edge.listening.utterance_collector import OVER_ECHO_MS, UtteranceCollector
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.wire import toc
@@ -172,12 +172,13 @@ class Uplink:
     def _listen(self, packets: Sequence[bytes]) -> None:
         """Begin a listening period with some packets from before it."""
         self._end("open")
-        settings = self._services.settings
+        settings = self._consumers.agent.settings
         judged = settings.pause_ms < settings.endpoint_ms
         endpoint_ms = LATEST_MS if judged else float(settings.endpoint_ms)
         pause_ms = float(settings.pause_ms) if judged else LONGEST_MS
         echoes = self._consumers.reference is not None
-        collector = UtteranceCollector(None if self.pressed else endpoint_ms, pause_ms)
+        further_ms = OVER_ECHO_MS if echoes else 0.0
+        collector = UtteranceCollector(None if self.pressed else endpoint_ms, pause_ms, further_ms)
         self.period = ListeningPeriod(self._services, self._format, collector, self._consumers, echoes=echoes)
         for packet in packets:
             self.period.feed(packet)
@@ -207,8 +208,8 @@ class Uplink:
             self._services.counters["not_listening"] += 1
 
 
-def _find_played(reference: EchoReference | None, released: Payload, now: float) -> tuple[bytes, bytes]:
-    """Return a packet, and the one that the device had just played; empty if there was none."""
+def _find_played(reference: EchoReference | None, released: Payload, now: float) -> tuple[bytes, Played | None]:
+    """Return a packet, and what the device had just played; None if that is not known."""
     if isinstance(released, StampedPacket):
-        return released.packet, reference.take(released.timestamp, now) if reference else b""
-    return released, reference.take_next(now) if reference and released == LOST else b""
+        return released.packet, reference.find(released.timestamp, now) if reference else None
+    return released, None

@@ -20,6 +20,9 @@ from fleet.core.ports import ASR_RATE
 BYTES_PER_MS = ASR_RATE * 2 // 1000
 KEPT_SECONDS = 5.0
 """How long an utterance that was put back waits for what follows."""
+OVER_ECHO_MS = 600.0
+"""Audio kept in front of an utterance, beyond `PREROLL_MS`, where the server cancels an echo: over it a user is often
+noticed only at the second word."""
 LEAST_VOICED_MS = 60.0
 """A push-to-talk recording with less speech than this is silent."""
 
@@ -69,10 +72,11 @@ class UtteranceCollector:
     Args:
         endpoint_ms: Silence that ends an utterance; None when only the user ends it (push-to-talk).
         pause_ms: Silence that is a pause.
+        further_ms: Audio kept in front of an utterance, beyond `PREROLL_MS`.
     """
 
-    def __init__(self, endpoint_ms: float | None, pause_ms: float = LONGEST_MS) -> None:
-        self._endpoint = None if endpoint_ms is None else Endpointer(endpoint_ms, pause_ms)
+    def __init__(self, endpoint_ms: float | None, pause_ms: float = LONGEST_MS, further_ms: float = 0.0) -> None:
+        self._endpoint = None if endpoint_ms is None else Endpointer(endpoint_ms, pause_ms, PREROLL_MS + further_ms)
         self._pauses = PauseFinder(pause_ms)
         self._before: deque[tuple[bytes, float]] = deque()
         self._before_ms = 0.0
@@ -121,7 +125,7 @@ class UtteranceCollector:
             return self._add_pressed(pcm, speech, ms, now)
         event = self._endpoint.step(speech, ms)
         if not self.recording:
-            self._keep_before(pcm, ms)
+            self._keep_before(self._endpoint, pcm, ms)
             if not isinstance(event, Started):
                 return False
             self._begin(event, now)
@@ -146,10 +150,10 @@ class UtteranceCollector:
         pauses = self._gap.is_pause(pcm, speech, begins=begins)
         return PausedUtterance(self.so_far()) if pauses else speech >= START
 
-    def _keep_before(self, pcm: bytes, ms: float) -> None:
+    def _keep_before(self, endpoint: Endpointer, pcm: bytes, ms: float) -> None:
         self._before.append((pcm, ms))
         self._before_ms += ms
-        while self._before_ms - self._before[0][1] >= WINDOW_MS + PREROLL_MS:
+        while self._before_ms - self._before[0][1] >= WINDOW_MS + endpoint.preroll_ms:
             self._before_ms -= self._before.popleft()[1]
 
     def _begin(self, started: Started, now: float) -> None:

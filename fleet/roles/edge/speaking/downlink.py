@@ -71,7 +71,7 @@ class Downlink:
         speech.prepare(Playout(fmt.frame_ms, filler, device, self._transport.pacing), self._services.counters, now)
         self.speech = speech
         self._gauge = PlaybackGauge(fmt.frame_ms)
-        self._task = self._services.tasks.start("speech", synthesise(speech, self._services.voice, fmt, self))
+        self._task = self._services.tasks.start("speech", synthesise(speech, self._transport.agent, fmt, self))
         if speech.playout.started:
             log.info("speech begins")
             self._services.socket.wheel.set(self._timer, now)
@@ -200,6 +200,7 @@ def _note_first_packet(transport: DownlinkTransport, speech: SpokenAnswer, now: 
     since = {} if speech.speech_ended_at is None else {"since_end_of_speech": round(now - speech.speech_ended_at, 3)}
     if speech.speech_ended_at is not None:
         timed.e2e_latency.observe(now - speech.speech_ended_at)
+        speech.first_audio_ms = round(1000 * (now - speech.speech_ended_at))
     traced.find(speech.turn).add_event("first packet sent")
     with transport.fields(speech.turn):
         log.info("first packet sent", extra=since)

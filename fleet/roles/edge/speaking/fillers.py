@@ -50,7 +50,7 @@ class Fillers:
 
     def wait(self, turn: str, language: str, now: float) -> None:
         """Begin to wait for the answer of a turn, whose user speaks this language (ISO 639-1); ends an older wait."""
-        if seconds := self._services.settings.filler_seconds:
+        if seconds := self._transport.agent.settings.filler_seconds:
             self._turn, self._language, self._left = turn, language, list(_PHRASES)
             self._services.socket.wheel.set(self._timer, now + seconds)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Protocol
 
 from fleet.ground.errors import FleetError
 from fleet.roles.edge.services import EdgeServices
@@ -13,18 +14,38 @@ LONGEST_SECONDS = 20.0
 """Longest time for the whole sentence."""
 
 
+class SentenceVoice(Protocol):
+    """Speaks sentences."""
+
+    def packets(
+        self, text: str, language: str, downlink: AudioFormat, agent: str | None = None
+    ) -> AsyncGenerator[Sequence[bytes], None]:
+        """Yield the packets of a sentence in the voice of an agent; see `fleet.adapters.speech.voice.Voice`."""
+
+
+def packets_of(
+    sentence: SpeakSentenceCommand | PrepareSentenceCommand, voice: SentenceVoice, downlink: AudioFormat
+) -> AsyncGenerator[Sequence[bytes], None]:
+    """Yield the packets of a sentence."""
+    agent = () if sentence.agent is None else (sentence.agent,)
+    return voice.packets(sentence.text, sentence.language, downlink, *agent)
+
+
 class PreparedSentence:
     """Collects the packets of one sentence.
 
     Args:
         command: The sentence.
         services: Of the edge.
+        voice: Of the session.
         downlink: Format of the device.
     """
 
-    def __init__(self, command: PrepareSentenceCommand, services: EdgeServices, downlink: AudioFormat) -> None:
+    def __init__(
+        self, command: PrepareSentenceCommand, services: EdgeServices, voice: SentenceVoice, downlink: AudioFormat
+    ) -> None:
         self._command = command
-        self._voice = services.voice
+        self._voice = voice
         self._downlink = downlink
         self._pieces: list[Sequence[bytes]] = []
         self._changed = asyncio.Event()
@@ -34,7 +55,8 @@ class PreparedSentence:
 
     def fits(self, sentence: SpeakSentenceCommand) -> bool:
         """Return whether this is the sentence that is to be spoken."""
-        return (sentence.text, sentence.language) == (self._command.text, self._command.language)
+        one, other = sentence, self._command
+        return (one.text, one.language, one.agent) == (other.text, other.language, other.agent)
 
     def close(self) -> None:
         """Cancel the synthesis."""
@@ -65,7 +87,7 @@ class PreparedSentence:
         try:
             async with (
                 asyncio.timeout(LONGEST_SECONDS),
-                aclosing(self._voice.packets(self._command.text, self._command.language, self._downlink)) as pieces,
+                aclosing(packets_of(self._command, self._voice, self._downlink)) as pieces,
             ):
                 async for packets in pieces:
                     self._pieces.append(packets)

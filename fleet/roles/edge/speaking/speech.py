@@ -8,13 +8,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from fleet.adapters.speech.voice import Voice
 from fleet.core.playout import Playout
 from fleet.ground.errors import FleetError
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tracing import spans
 from fleet.ground.tracing import turns as traced
-from fleet.roles.edge.speaking.prepared_sentence import PreparedSentence
+from fleet.roles.edge.speaking.prepared_sentence import PreparedSentence, SentenceVoice, packets_of
 from fleet.wire.edge_messages import SpeakSentenceCommand
 from fleet.wire.messages import AudioFormat
 from fleet.wire.packet import HEADER, LARGEST
@@ -52,11 +51,15 @@ class SpokenAnswer:
     """The emotion that is still to be sent to the device."""
     begun_at: float = 0.0
     first_sent: bool = False
+    first_audio_ms: int = 0
+    """From the user's last speech to the first packet; 0 if there was none."""
     playout: Playout = field(init=False)
     texts: dict[int, str] = field(default_factory=dict)
     """Sentences that wait for their first packet."""
     sentences: deque[SpeakSentenceCommand] = field(default_factory=lambda: deque(maxlen=MOST_SENTENCES))
     """The sentences for a repetition; of a very long answer only its end."""
+    failed: bool = False
+    """Whether a sentence could not be synthesised."""
     missed_packets: int = 0
     """Packets that the device sent when it should have been in its speaking state."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -114,6 +117,12 @@ class SpokenAnswer:
         self._ended = True
         self.changed.set()
 
+    @property
+    def whole(self) -> bool:
+        """Whether every sentence of the shard's answer was spoken."""
+        complete = self._ended and not (self.local or self.failed or self._dropped)
+        return complete and self.playout.begun == self._newest + 1
+
     async def next(self) -> SpeakSentenceCommand | None:
         """Return the next sentence to synthesise, at most one ahead of what plays; None after the last."""
         while True:
@@ -127,7 +136,7 @@ class SpokenAnswer:
             await self.changed.wait()
 
     def pieces(
-        self, sentence: SpeakSentenceCommand, voice: Voice, downlink: AudioFormat
+        self, sentence: SpeakSentenceCommand, voice: SentenceVoice, downlink: AudioFormat
     ) -> AsyncGenerator[Sequence[bytes], None]:
         """Return the packets of a sentence: those that were prepared, or else new ones."""
         prepared, self.prepared = self.prepared, None
@@ -135,7 +144,7 @@ class SpokenAnswer:
             return prepared.packets()
         if prepared:
             prepared.close()
-        return voice.packets(sentence.text, sentence.language, downlink)
+        return packets_of(sentence, voice, downlink)
 
     async def wait_for_room(self) -> None:
         """Wait until the playout takes more packets."""
@@ -151,7 +160,7 @@ class PacketSender(Protocol):
         """Take note of new packets in the answer's playout."""
 
 
-async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, sender: PacketSender) -> None:
+async def synthesise(speech: SpokenAnswer, voice: SentenceVoice, downlink: AudioFormat, sender: PacketSender) -> None:
     """Synthesise all sentences of an answer into its playout; a failure ends the answer early.
 
     Args:
@@ -163,7 +172,7 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
     try:
         while (sentence := await speech.next()) is not None:
             if sentence.index < 0:
-                await _fill(sentence, speech, voice.packets(sentence.text, sentence.language, downlink), sender)
+                await _fill(sentence, speech, packets_of(sentence, voice, downlink), sender)
                 continue
             with spans.span("speak", _ABOUT, traced.find(speech.turn).traceparent) as span:
                 span.set({"fleet.sentence": sentence.index})
@@ -173,6 +182,7 @@ async def synthesise(speech: SpokenAnswer, voice: Voice, downlink: AudioFormat, 
     except (FleetError, TimeoutError) as error:
         reason = str(error) or "no audio within the limit"
         log.warning("speech failed", extra={"reason": reason, "kind": type(error).__name__})
+        speech.failed = True
     finally:
         # Also after a crash: without an end the device stays in its speaking state.
         speech.end()

@@ -2,7 +2,6 @@
 
 import logging
 from collections import deque
-from dataclasses import dataclass
 from typing import Literal, Protocol
 from uuid import uuid4
 
@@ -12,8 +11,10 @@ from fleet.ground.metrics import turns as timed
 from fleet.ground.tracing import turns as traced
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.answer_replay import AnswerReplay
+from fleet.roles.edge.speaking.awaited_turn import AwaitedTurn, utterance_of
 from fleet.roles.edge.speaking.downlink import Downlink
 from fleet.roles.edge.speaking.fillers import Fillers
+from fleet.roles.edge.speaking.heard_answer import HeardAnswer
 from fleet.roles.edge.speaking.prepared_sentence import PreparedSentence
 from fleet.roles.edge.speaking.speech import SpokenAnswer
 from fleet.roles.edge.speaking.turn_reports import TurnReports
@@ -23,7 +24,6 @@ from fleet.wire.edge_messages import (
     SpeakSentenceCommand,
     StartAnswerCommand,
     TurnProgressCommand,
-    UtteranceEvent,
 )
 from fleet.wire.messages import TranscriptCommand
 
@@ -33,20 +33,6 @@ TURN_MARGIN = 5.0
 """Seconds after a turn's own limit in which the edge still waits for its shard."""
 _REMEMBERED = 32
 """Ended turns of a session whose late commands are still recognised and ignored."""
-_REASONS = {"no_audio_path": "the device sends no audio", "no_worker": "nothing came from the shard"}
-
-
-@dataclass(slots=True)
-class AwaitedTurn:
-    """A turn that a shard works on. Times are on the loop's clock."""
-
-    id: str
-    progress_at: float
-    """When the shard last sent a command for it."""
-    speech_ended_at: float | None = None
-    """When the user stopped speaking; None for a turn that the server began."""
-    language: str = ""
-    """ISO 639-1 code."""
 
 
 class TurnListener(Protocol):
@@ -81,6 +67,7 @@ class SessionTurns:
         self._reports = TurnReports(transport, services)
         self._fillers = Fillers(transport, services, self.downlink, listener)
         self._dropped: deque[str] = deque(maxlen=_REMEMBERED)
+        self._heard = HeardAnswer()
         self._limit = services.settings.turn_seconds + TURN_MARGIN
 
     @property
@@ -119,14 +106,7 @@ class SessionTurns:
             with self._transport.fields(turn.id):
                 announced = StartAnswerCommand(device=opened.device, session=opened.session, turn=turn.id)
                 self.begin(announced, turn.progress_at, prepared)
-        utterance = UtteranceEvent(
-            device=opened.device,
-            session=opened.session,
-            turn=turn.id,
-            text=text,
-            language=language,
-            traceparent=traced.adopt(turn.id),
-        )
+        utterance = utterance_of(opened, turn, text, language, self._heard)
         try:
             await self._services.inboxes.to_shard(opened.shard, utterance)
         except FleetError as error:
@@ -151,7 +131,7 @@ class SessionTurns:
         if earlier:
             self._drop(earlier.turn)
             if earlier.playout.drained and not earlier.local:
-                self._reports.done(earlier.turn)
+                self._reports.done(earlier)
         if not self._turn or self._turn.id != command.turn:
             self._turn = AwaitedTurn(command.turn, now, language=self._turn.language if self._turn else "")
         traced.join(command.turn, command.traceparent)
@@ -189,22 +169,19 @@ class SessionTurns:
             self._turn = None
             self._listener.resume(now)
 
-    def apologise(self, name: Phrase, language: str, now: float) -> None:
-        """Speak an apology, unless the server is speaking already."""
+    def apologise(self, name: Phrase | None, language: str, now: float, greeting: str = "") -> None:
+        """Speak an apology, or without one a greeting, unless the server is speaking already."""
         if (speech := self.downlink.speech) and speech.turn not in self._dropped:
             return
+        if name:
+            self._services.traces.note(self._transport.opened.device, "sorry", name)
+        text = phrase(name, language) if name else greeting
         self._turn = None
-        turn = uuid4().hex
+        turn, opened = uuid4().hex, self._transport.opened
         speech = SpokenAnswer(turn, local=True, lazy=True)
         self.downlink.begin(speech, now)
-        opened = self._transport.opened
-        self._services.traces.note(opened.device, "sorry", name)
-        text = phrase(name, language)
-        speech.add(
-            SpeakSentenceCommand(
-                device=opened.device, session=opened.session, turn=turn, index=0, text=text, language=language
-            )
-        )
+        about = {"device": opened.device, "session": opened.session, "turn": turn, "language": language}
+        speech.add(SpeakSentenceCommand(index=0, text=text, **about))
         speech.end()
 
     def interrupt(self, how: Literal["barge-in", "speech aborted", "pressed"], *, stop: bool = True) -> None:
@@ -233,7 +210,7 @@ class SessionTurns:
                 log.info("utterance withdrawn", extra={"turn": turn})
                 self._reports.withdrawn(turn)
             else:
-                self._reports.cut(turn, spoken)
+                self._reports.cut(turn, spoken, speech)
         return speech
 
     def _give_way(self) -> None:
@@ -241,7 +218,7 @@ class SessionTurns:
         speech, speaking = self.downlink.speech, self.downlink.speaking
         if speech and speaking and not speech.local and not speech.playout.begun:
             self._drop(speech.turn)
-            self._reports.cut(speech.turn, 0)
+            self._reports.cut(speech.turn, 0, speech)
             return
         self.cancel_and_report()
         if speaking:
@@ -263,12 +240,12 @@ class SessionTurns:
         speech, turn = self.downlink.speech, self._turn
         has_more = speech is not None and (speech.finished or speech.playout.waiting > 0)
         if self.downlink.timed_out(now):
-            _give_up(self._transport, turn, "no_audio_path")
+            self._reports.given_up(turn.id if turn else "", "no_audio_path")
             if (speech := self.cancel()) and not speech.local:
-                self._reports.done(speech.turn)
+                self._reports.done(speech)
             self._listener.resume(now)
         elif turn and not has_more and now - turn.progress_at > self._limit:
-            _give_up(self._transport, turn, "no_worker")
+            self._reports.given_up(turn.id, "no_worker")
             # A worker that takes the turn up later must know that the edge has given it up.
             self._give_way()
             self.apologise("failed", turn.language, now)
@@ -281,16 +258,11 @@ class SessionTurns:
     def finish(self, speech: SpokenAnswer, now: float) -> None:
         """End the turn of an answer that was spoken to its end."""
         self._drop(speech.turn)
+        self._heard.note(speech, now)
         if not speech.local:
             self._services.traces.note(self._transport.opened.device, "spoke")
-            self._reports.done(speech.turn)
+            self._reports.done(speech)
         if self._turn and (speech.local or self._turn.id == speech.turn):
             self._turn = None
         if not self.replay.finish(speech, now):
             self._listener.resume(now)
-
-
-def _give_up(transport: DownlinkTransport, turn: AwaitedTurn | None, why: str) -> None:
-    timed.given_up.add(why)
-    with transport.fields(turn.id if turn else ""):
-        log.warning("turn given up", extra={"reason": _REASONS[why]})

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from fleet.core.agent_settings import AgentModels
 from fleet.core.controls import SENT, failure_report
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, ThoughtDelta, ToolOffer
 from fleet.core.text.phrases import phrase
@@ -16,6 +17,7 @@ from fleet.ground.tasks import isolate
 from fleet.roles.gateway.client import Client
 from fleet.roles.gateway.turns.callbacks import Callbacks
 from fleet.wire import gateway_messages as messages
+from fleet.wire.agents import CompiledAgent
 from fleet.wire.dialect_registrar import DIALECT
 from fleet.wire.gateway import ToolAnswer
 from fleet.wire.messages import AiMessageCommand, CallToolCommand, DeviceCommand
@@ -114,6 +116,23 @@ class RegistrarCallbacks(Callbacks):
         log.info("control ended", extra={"tool": name, "answered": answer is not None})
         if answer is not None and not answer.success:
             self._on_failure(failure_report(name, answer.error))
+
+
+class ModelsWithThoughts:
+    """Models whose thoughts are sent to the client.
+
+    Args:
+        models: The models.
+        registrar: The client.
+    """
+
+    def __init__(self, models: AgentModels, registrar: RegistrarPeer) -> None:
+        self._models = models
+        self._registrar = registrar
+
+    async def find(self, agent: CompiledAgent) -> Llm:
+        """See `fleet.core.agent_settings.AgentModels`."""
+        return LlmWithThoughts(await self._models.find(agent), self._registrar)
 
 
 class LlmWithThoughts:

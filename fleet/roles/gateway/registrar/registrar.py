@@ -21,7 +21,7 @@ from fleet.ground.errors import FleetError
 from fleet.ground.tasks import running
 from fleet.roles.gateway.client import Client
 from fleet.roles.gateway.client_session import ClientSession
-from fleet.roles.gateway.registrar.peer import LlmWithThoughts, RegistrarCallbacks, RegistrarPeer
+from fleet.roles.gateway.registrar.peer import ModelsWithThoughts, RegistrarCallbacks, RegistrarPeer
 from fleet.roles.gateway.resources import GatewayResources
 from fleet.roles.gateway.turns.client_tools import ALL_FULL, budgeted
 from fleet.roles.gateway.turns.text_budget import TEXTS_OF_CONNECTION, TextBudget
@@ -199,14 +199,13 @@ class Registrar:
 
     @property
     def _choices(self) -> Choices:
-        terms = self._resources.terms
-        return Choices(terms.temperature, terms.max_tokens, context=True, stream=True)
+        return Choices(None, None, context=True, stream=True)
 
     async def _answer(self, question: Question) -> None:
         question.reports = reports.describe([DeviceReport(0, note) for note in self._notes])
         self._notes.clear()
-        resources = replace(self._resources, llm=LlmWithThoughts(self._resources.llm, self._rpc))
-        await GatewayTurn(resources, self._rpc, self.calls, self._tools, question).run()
+        resources = replace(self._resources, models=ModelsWithThoughts(self._resources.models, self._rpc))
+        await GatewayTurn(resources, self._rpc, self.calls, self._tools, question, self.turns.consent).run()
 
     def _keep_note(self, text: str) -> None:
         self._notes.append(text)

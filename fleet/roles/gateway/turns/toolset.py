@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fleet.core.ports import ToolCall, ToolOffer
+from fleet.core.tool_gate import DENIED, ToolGate
 from fleet.core.toolbox import MOST_OFFERS, PROGRAM, Prepared, Refusal, Toolbox, no_such_tool, read_arguments
 from fleet.roles.gateway.turns.round import Ready, ServerCall
 from fleet.wire.mcp import ToolSpec
@@ -21,12 +22,18 @@ class TurnToolset:
     Args:
         clients: The client's tools; their names may have dots, which models do not accept.
         servers: The server's tools; a tool of the client hides one of the same name.
+        gate: Of the turn; without one every tool is offered.
     """
 
-    def __init__(self, clients: Sequence[ToolSpec], servers: Sequence[ToolOffer]) -> None:
+    def __init__(self, clients: Sequence[ToolSpec], servers: Sequence[ToolOffer], gate: ToolGate | None = None) -> None:
+        gate = gate or ToolGate()
         own = {tool.name for tool in clients}
-        self._servers = {offer.name: offer for offer in servers if offer.name not in own}
-        self._clients = Toolbox(clients, taken=self._servers, limits=PROGRAM)
+        all_servers = {offer.name: offer for offer in servers if offer.name not in own}
+        self._servers = {name: offer for name, offer in all_servers.items() if not gate.hides(name, "server")}
+        self._clients = Toolbox(
+            clients, taken=all_servers, limits=PROGRAM, hides=lambda name: gate.hides(name, "program")
+        )
+        self._hidden = self._clients.hidden | (all_servers.keys() - self._servers.keys())
         self._names = frozenset(offer.name for offer in self._clients.offers)
         both = (*self._clients.offers, *self._servers.values())
         self.offers: Sequence[ToolOffer] = both[:MOST_OFFERS]
@@ -37,6 +44,8 @@ class TurnToolset:
         """Check a call; never raises."""
         if call.name in self._names:
             return self._clients.prepare(call)
+        if call.name in self._hidden:
+            return Refusal(DENIED, "TOOL_NOT_FOUND")
         if call.name not in self._servers:
             return self._prepare_dotted(call)
         arguments = read_arguments(call.arguments) if PROGRAM.reads(call.arguments) else None

@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from fleet.core.ports import Message, ToolCall, ToolOffer
 from fleet.core.server_tools import Caller, Persona, ServerResult, ServerTools
+from fleet.core.tool_gate import ToolGate
 from fleet.core.toolbox import Prepared, Refusal
 from fleet.ground.metrics import calls as counted
 from fleet.ground.tracing import tools as traced
@@ -71,10 +72,16 @@ class TurnTools:
         """The calls in the form of `llm_response`."""
         self.on_persona: Callable[[Persona], Awaitable[None]] | None = None
         """Called when a tool has changed the caller's persona."""
+        self.gate = ToolGate()
+        """Of the turn; this one lets every call through."""
 
     @property
     def offers(self) -> Sequence[ToolOffer]:
         return self._toolset.offers
+
+    @property
+    def question(self) -> str:
+        return self.gate.question
 
     def begin(self, message: Message) -> None:
         """Check the calls of a message before they are made.
@@ -110,9 +117,14 @@ class TurnTools:
             return ready.reason
         try:
             if isinstance(ready, ServerCall):
+                if outcome := await self.gate.check(call, ready.name, "server", ready.arguments):
+                    self._round.server_done()
+                    return outcome
                 return await self._call_server(call.id, ready)
             await self._round.until_turn_of(call.id)
             try:
+                if outcome := await self.gate.check(call, ready.tool.name, "program", ready.arguments):
+                    return outcome
                 # The turn ends with an error already, so no further tool of the client may act.
                 return _DROPPED if self._fault is not None else await self._call_client(call.id, ready)
             finally:

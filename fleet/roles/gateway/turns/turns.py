@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from fleet.ground.log import fields
 from fleet.roles.gateway.client import ClientGone
 from fleet.roles.gateway.client_session import shown
+from fleet.roles.gateway.turns.consent import ClientConsent
 from fleet.roles.gateway.turns.text_budget import TextBudget
 from fleet.roles.gateway.turns.turn import Question
 
@@ -31,6 +32,8 @@ class GatewayTurns:
         self._answer = answer
         self._texts = texts
         self._waiting: asyncio.Queue[Question] = asyncio.Queue(MOST_WAITING)
+        self.consent = ClientConsent()
+        """The call that waits for the next text, if there is one."""
         self._running: tuple[Question, asyncio.Task[None]] | None = None
 
     @property

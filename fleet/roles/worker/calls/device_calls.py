@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fleet.adapters.redis.devices.reports import Reports
-from fleet.adapters.redis.sessions.calls import CallBegun, CallingTurn, CallKnown, CallRefused, CallTable
+from fleet.adapters.redis.sessions.calls import (
+    CallBegun,
+    CallingOperator,
+    CallingTurn,
+    CallKnown,
+    CallRefused,
+    CallTable,
+)
 from fleet.core.controls import SENT, failure_report
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import Overloaded, Unavailable
@@ -29,6 +36,7 @@ _OFFLINE = "the device is not connected"
 _BUSY = "the device has too many calls to do"
 _TOO_OFTEN = "the device is called too often; wait before another try"
 _OVER = "the user has said something else meanwhile"
+_LATE = "it had to wait for too long"
 _NO_ANSWER = "the device did not answer in time"
 _GONE = "the device disconnected before it answered"
 _NOT_INSTALLED = "the firmware was not installed; the device goes on with the one that it has"
@@ -72,11 +80,13 @@ class CallTerms:
     """It counts as done when it was sent; if its answer is an error, the next turn gets a report."""
     dialect: str = XIAOZHI
     """Of the device."""
+    operator: bool = False
+    """An operator's call: `call_id` names its record, and `turn` is empty. Silence is never taken for a success."""
 
     @property
     def idempotency(self) -> str:
-        """The call's idempotency key."""
-        return f"{self.turn}:{self.call_id}"
+        """The call's idempotency key, for `CALL_KEPT_MS` after its deadline."""
+        return f"operator:{self.call_id}" if self.operator else f"{self.turn}:{self.call_id}"
 
 
 class DeviceCalls:
@@ -98,28 +108,45 @@ class DeviceCalls:
         self._leaving = PendingCalls(_DISCONNECTED)
         """Calls whose answer is that the device goes offline."""
 
-    async def call(self, shard: Shard, mac: str, command: CallToolCommand, terms: CallTerms) -> Outcome:
+    async def call(
+        self,
+        shard: Shard,
+        mac: str,
+        command: CallToolCommand,
+        terms: CallTerms,
+        sent: asyncio.Future[Outcome] | None = None,
+    ) -> Outcome:
         """Run a tool at most once for one idempotency key; `command.id` is replaced.
 
-        A call that any worker has begun before is not sent again: its outcome is awaited or returned.
+        A call that any worker has begun before is not sent again: its outcome is awaited or returned. `sent` is set
+        when the call is published.
 
         Raises:
             Fenced: Another worker owns the shard; nothing was sent.
             Unavailable: Redis is away; nothing was sent.
         """
-        outcome = await self._call(shard, mac, command, terms)
+        outcome = await self._call(shard, mac, command, terms, sent)
         if terms.fails_if_answered and outcome.status == "ok" and outcome.text != _LEFT:
             return Outcome("error", _NOT_INSTALLED)
         return outcome
 
-    async def _call(self, shard: Shard, mac: str, command: CallToolCommand, terms: CallTerms) -> Outcome:
-        begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, CallingTurn(shard.owner, terms.turn))
+    async def _call(
+        self,
+        shard: Shard,
+        mac: str,
+        command: CallToolCommand,
+        terms: CallTerms,
+        sent: asyncio.Future[Outcome] | None,
+    ) -> Outcome:
+        owner = shard.owner
+        caller = CallingOperator(owner, terms.call_id) if terms.operator else CallingTurn(owner, terms.turn)
+        begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, caller, command.name)
         log.debug("call begun", extra={"call": terms.call_id, "verdict": type(begun).__name__})
         match begun:
             case CallRefused("offline"):
                 return Outcome("not_sent", _OFFLINE)
-            case CallRefused("over"):
-                return Outcome("not_sent", _OVER)
+            case CallRefused("over" | "late" as reason):
+                return Outcome("not_sent", _OVER if reason == "over" else _LATE)
             case CallRefused():
                 return Outcome("not_sent", _BUSY)
             case CallKnown(_, "done"):
@@ -127,12 +154,13 @@ class DeviceCalls:
             case CallKnown(number, "pending"):
                 log.info("call was begun before", extra={"id": number, "seconds": begun.seconds})
                 pending = CallToolCommand(number, command.name)
-                return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), fresh=False)
+                return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), sent, fresh=False)
             case CallKnown(_, "not sent"):
                 return Outcome("not_sent", _OFFLINE)
             case CallKnown():
-                return Outcome("ok", _LEFT) if terms.leaves else Outcome("unknown", _NO_ANSWER)
-            case CallBegun(number) if self._rate.take(mac, asyncio.get_running_loop().time()):
+                left = terms.leaves and not terms.operator
+                return Outcome("ok", _LEFT) if left else Outcome("unknown", _NO_ANSWER)
+            case CallBegun(number) if not terms.operator and self._rate.take(mac, asyncio.get_running_loop().time()):
                 # Apply the limit after `begin`: a call that was begun before may have been published, and must not be
                 # reported as not sent.
                 self._counts["call: too often"] += 1
@@ -141,7 +169,7 @@ class DeviceCalls:
                 return Outcome("not_sent", _TOO_OFTEN)
             case CallBegun(number):
                 request = CallToolCommand(number, command.name, command.arguments, command.session)
-                return await self._run(shard, mac, request, terms, fresh=True)
+                return await self._run(shard, mac, request, terms, sent, fresh=True)
 
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
         """Take a device's answer; return False if it is late or repeated, or belongs to no call."""
@@ -165,11 +193,20 @@ class DeviceCalls:
         """Complete the calls that make a device go offline: it has reconnected. It may still answer other calls."""
         self._leaving.disconnect(mac)
 
-    async def _run(self, shard: Shard, mac: str, request: CallToolCommand, terms: CallTerms, *, fresh: bool) -> Outcome:
+    async def _run(
+        self,
+        shard: Shard,
+        mac: str,
+        request: CallToolCommand,
+        terms: CallTerms,
+        sent: asyncio.Future[Outcome] | None,
+        *,
+        fresh: bool,
+    ) -> Outcome:
         """Publish a fresh call, and wait as its terms say."""
         if not terms.control:
-            return await self._await(shard, mac, request, terms, fresh=fresh)
-        sent: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+            return await self._await(shard, mac, request, terms, sent, fresh=fresh)
+        sent = sent or asyncio.get_running_loop().create_future()
         if not fresh:
             sent.set_result(Outcome("ok", SENT))
         shard.spawn(f"control {mac}", self._await_control(shard, mac, request, terms, sent, fresh=fresh))
@@ -221,15 +258,15 @@ class DeviceCalls:
                 except (Unavailable, Overloaded):
                     await self._calls.give_up(mac, number, sent=False)
                     return Outcome("not_sent", _OFFLINE)
-                if sent is not None and not sent.done():
-                    sent.set_result(Outcome("ok", SENT))
                 log.debug("call published", extra={"call": terms.call_id, "id": number})
             elif (known := await self._calls.result(mac, number)) is not None:
                 return _decode(known)  # it was answered before this future was registered
+            if sent is not None and not sent.done():
+                sent.set_result(Outcome("ok", SENT))
             outcome = await wait_for_answer(waiting, terms.seconds, _UNANSWERED)
         if outcome is not _UNANSWERED and outcome is not _DISCONNECTED:
             return outcome
-        if terms.leaves:
+        if terms.leaves and (outcome is _DISCONNECTED or not terms.operator):
             outcome = Outcome("ok", _LEFT)
             end = self._calls.complete(mac, str(number), _dump(outcome))
         else:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core.ports import ToolCall, ToolOffer
+from fleet.core.tool_gate import ToolGate
 from fleet.core.tool_kinds import QUICK, ToolKind, kind_of
+from fleet.core.tool_policy import ToolSource
 from fleet.core.toolbox import Prepared, Refusal, Toolbox
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.ground.metrics import calls as counted
@@ -40,15 +42,20 @@ class DeviceLink:
     shard: Shard
     session: SessionRecord
 
-    async def renew_camera_token(self, tool: str) -> None:
-        """Before a tool that takes a photo send the device a fresh camera token: the old one may have expired."""
-        if not (dialects.find(self.session.dialect).capabilities.camera and kind_of(tool).camera):
-            return
-        with suppress(Unavailable, Overloaded):  # the earlier token may still be valid
-            device = await self.resources.devices.read(self.session.device)
-            fresh = initialize_command(self.resources, device, new_request_id())
-            if fresh.vision_url:
-                self.shard.publish(self.session.device, fresh, self.session.dialect)
+    @property
+    def source(self) -> ToolSource:
+        """Whose the device's tools are."""
+        return "device" if dialects.find(self.session.dialect).capabilities.firmware_tools else "program"
+
+
+async def renew_camera_token(resources: WorkerResources, shard: Shard, mac: str, dialect: str, tool: str) -> None:
+    """Before a tool that takes a photo send the device a fresh camera token: the old one may have expired."""
+    if not (dialects.find(dialect).capabilities.camera and kind_of(tool).camera):
+        return
+    with suppress(Unavailable, Overloaded):  # the earlier token may still be valid
+        fresh = initialize_command(resources, await resources.devices.read(mac), new_request_id())
+        if fresh.vision_url:
+            shard.publish(mac, fresh, dialect)
 
 
 class DeviceTools:
@@ -60,21 +67,35 @@ class DeviceTools:
         turn: The turn's id, the first half of each call's idempotency key.
         deadline: Of the turn.
         seconds: Longest wait for the answer of a tool that is not known to be slow.
+        gate: Of the turn; without one every call is made.
     """
 
-    def __init__(self, toolbox: Toolbox, link: DeviceLink, turn: str, deadline: TurnDeadline, seconds: float) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        link: DeviceLink,
+        turn: str,
+        deadline: TurnDeadline,
+        seconds: float,
+        gate: ToolGate | None = None,
+    ) -> None:
         self._toolbox = toolbox
         self._link = link
         self._session = link.session
         self._turn = turn
         self._deadline = deadline
         self._seconds = seconds
-        self._gate = CallGate()
+        self._gate = gate or ToolGate()
+        self._order = CallGate()
         self._slow = 0
 
     @property
     def offers(self) -> Sequence[ToolOffer]:
         return self._toolbox.offers
+
+    @property
+    def question(self) -> str:
+        return self._gate.question
 
     async def call(self, call: ToolCall) -> str:
         """Run a call; return its outcome in words for the model.
@@ -89,8 +110,11 @@ class DeviceTools:
             log.info("tool call refused", extra={"tool": call.name[:64], "pii": {"reason": prepared.reason}})
             return prepared.reason
         name, clock = prepared.tool.name, asyncio.get_running_loop().time
+        if text := await self._gate.check(call, name, self._link.source, prepared.arguments):
+            log.info("tool call held back", extra={"tool": name, "pii": {"reason": text}})
+            return text
         begun = clock()
-        kind = kind_of(name) if dialects.find(self._session.dialect).capabilities.firmware_tools else QUICK
+        kind = kind_of(name) if self._link.source == "device" else QUICK
         with traced.tool_span(name, call.id, prepared.arguments) as note:
             outcome = await self._schedule(prepared, call.id, kind)
             note(outcome.status, outcome.text)
@@ -117,15 +141,16 @@ class DeviceTools:
             dialect=self._session.dialect,
         )
         if not kind.slow:
-            async with self._gate.side_by_side():
+            async with self._order.side_by_side():
                 return await self._call(prepared, terms)
         self._slow += 1
         if self._slow > MOST_SLOW:
             return _TOO_MANY
-        async with self._gate.alone(), self._deadline.slow_call(terms.seconds):
+        async with self._order.alone(), self._deadline.slow_call(terms.seconds):
             return await self._call(prepared, terms)
 
     async def _call(self, prepared: Prepared, terms: CallTerms) -> Outcome:
         command = CallToolCommand(0, prepared.tool.name, prepared.arguments, self._session.id)
-        await self._link.renew_camera_token(command.name)
-        return await self._link.calls.call(self._link.shard, self._session.device, command, terms)
+        link, mac = self._link, self._session.device
+        await renew_camera_token(link.resources, link.shard, mac, self._session.dialect, command.name)
+        return await link.calls.call(link.shard, mac, command, terms)

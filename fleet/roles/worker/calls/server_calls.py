@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from fleet.core.agent import AgentTools, Progress
 from fleet.core.server_tools import Caller, Persona, ServerResult, ServerTools
+from fleet.core.tool_gate import ToolGate
 from fleet.core.tool_mix import ToolMix
 from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.metrics import calls as counted
@@ -33,16 +34,17 @@ class ServerCalls:
         self._caller = caller
         self._writing = asyncio.Lock()
 
-    def mix_with(self, own: AgentTools, before: Progress) -> ToolMix:
+    def mix_with(self, own: AgentTools, before: Progress, gate: ToolGate | None = None) -> ToolMix:
         """Return the device's tools together with the server's.
 
         Args:
             own: The device's tools.
             before: The progress of the turn in its journal. The calls at its end were written before they began; the
                 worker that began the turn may have made them.
+            gate: Of the turn; without one every call is made.
         """
         calls = before.messages[-1].calls if before.messages else ()
-        return ToolMix(own, self._tools, self._call, [call.id for call in calls])
+        return ToolMix(own, self._tools, self._call, [call.id for call in calls], gate)
 
     async def _call(self, call: str, name: str, arguments: dict[str, JsonValue]) -> ServerResult:
         clock, persona = asyncio.get_running_loop().time, self._caller.persona

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from time import monotonic
-from typing import assert_never
+from typing import Final, assert_never
 
 from fleet.adapters.redis.devices.devices import PresenceChange
 from fleet.adapters.redis.sessions.sessions import SessionRecord
@@ -57,6 +58,8 @@ ABSENCE_SECONDS = 15.0
 Firmware reconnects after 10 s, and its audio continues meanwhile.
 """
 
+_HELLO_LATENCY: Final = metrics.hello_latency.tally()
+
 _ForwardedEvent = ListenStartEvent | ListenStopEvent | DetectEvent | AbortEvent
 
 
@@ -91,34 +94,40 @@ class DeviceDispatcher:
         elif kind == "presence":
             await self._on_presence(shard, mac, payload)
         else:
-            await self._handle(shard, mac, *await self._parse(mac, payload))
+            cost = parsing_cost(payload)
+            if not self._parsing.take_now(cost, mac):
+                await self._parsing.take(cost, mac)
+            dialect, event = dialects.receive(payload)
+            if isinstance(event, MalformedEvent):
+                dialect, event = await self._read_again(mac, payload, dialect, event)
+            # Nothing but a coroutine of the event: each one more costs as much as to read the frame.
+            if work := self._work(shard, mac, dialect, event):
+                await work
 
-    async def _parse(self, mac: str, payload: bytes) -> tuple[str, DeviceEvent]:
-        """Return a frame's dialect and event; a frame that shows no dialect is read in the dialect of its device."""
-        await self._parsing.take(parsing_cost(payload), mac)
-        name, event = dialects.receive(payload)
-        if isinstance(event, MalformedEvent):
-            own = dialects.find((await self._resources.devices.read(mac)).dialect)
-            if own.name != name:
-                return own.name, own.receive(payload)
-        return name, event
+    async def _read_again(
+        self, mac: str, payload: bytes, dialect: str, event: MalformedEvent
+    ) -> tuple[str, DeviceEvent]:
+        """Return dialect and event of a frame that shows no dialect: it is read in the dialect of its device."""
+        own = dialects.find((await self._resources.devices.read(mac)).dialect)
+        return (dialect, event) if own.name == dialect else (own.name, own.receive(payload))
 
-    async def _handle(self, shard: Shard, mac: str, dialect: str, event: DeviceEvent) -> None:
+    def _work(self, shard: Shard, mac: str, dialect: str, event: DeviceEvent) -> Awaitable[None] | None:
+        """Return what an event asks for; None if it is done."""
         match event:
             case RegisterToolsEvent():
-                await self._registrations.register(shard, mac, event, dialect)
+                return self._registrations.register(shard, mac, event, dialect)
             case BadRequestEvent():
                 self._registrations.reject(shard, mac, event, dialect)
             case HelloEvent():
-                await self._hello(shard, mac, dialect, event)
+                return self._hello(shard, mac, dialect, event)
             case ListenStartEvent() | ListenStopEvent() | DetectEvent() | AbortEvent():
-                await self._forward(shard, mac, dialect, event)
+                return self._forward(shard, mac, dialect, event)
             case GoodbyeEvent():
-                await self._close(shard, mac, event.session)
+                return self._close(shard, mac, event.session)
             case ResponseEvent():
-                await self._answer(shard, mac, dialect, event)
+                return self._answer(shard, mac, dialect, event)
             case NotificationEvent():
-                await self._report(shard, mac, event)
+                return self._report(shard, mac, event)
             case IgnoredEvent():
                 log.debug("message ignored", extra={"kind": event.kind})
             case MalformedEvent():
@@ -126,13 +135,14 @@ class DeviceDispatcher:
                 log.warning("malformed message", extra={"reason": event.reason})
             case _:
                 assert_never(event)
+        return None
 
     async def _hello(self, shard: Shard, mac: str, dialect: str, hello: HelloEvent) -> None:
         self._returns.cancel(mac)
         self._turns.cancel(mac)
         begun = monotonic()
         opened = await self._session_opener.answer_hello(shard, mac, hello, dialect)
-        metrics.hello_latency.observe(monotonic() - begun)
+        _HELLO_LATENCY.observe(monotonic() - begun)
         if opened and opened.old_session:
             self._replaced.note(mac, opened.old_session)
         if opened and hello.mcp and not opened.tools_known:

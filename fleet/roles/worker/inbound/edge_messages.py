@@ -12,11 +12,13 @@ from fleet.ground.log import fields
 from fleet.ground.tasks import Backoff
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.sessions.opener import SessionOpener
+from fleet.roles.worker.turns.announced import announce
 from fleet.roles.worker.turns.turns import WorkerTurns
 from fleet.wire.edge_messages import (
     AnswerDoneEvent,
     AnswerInterruptedEvent,
     EdgeEvent,
+    SayEvent,
     SessionSilentEvent,
     UtteranceEvent,
     UtteranceTentativeEvent,
@@ -109,12 +111,17 @@ class InboxReader:
         match event:
             case UtteranceEvent() as utterance:
                 return await self.turns.begin(shard, entry, utterance)
+            case SayEvent() as said:
+                return await self.turns.begin(shard, entry, announce(said), said.text)
             case UtteranceTentativeEvent() as tentative:
                 self.turns.head_starts.begin(shard, tentative)
-            case (AnswerInterruptedEvent() | UtteranceWithdrawnEvent()) as interrupted:
-                await self.turns.interrupt(shard, interrupted)
-            case AnswerDoneEvent(turn=turn):
-                log.debug("speech done", extra={"turn": turn})
+            case UtteranceWithdrawnEvent() as withdrawn:
+                await self.turns.interrupt(shard, withdrawn)
+            case (AnswerDoneEvent() | AnswerInterruptedEvent()) as spoken:
+                if isinstance(spoken, AnswerInterruptedEvent):
+                    await self.turns.interrupt(shard, spoken)
+                await self.turns.spoken.take(shard, entry, spoken)
+                return True
             case SessionSilentEvent(device=device, session=session, reason=reason):
                 if await self.sessions.say_goodbye(shard, device, session, reason):
                     self.turns.cancel(device)

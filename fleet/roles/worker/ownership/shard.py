@@ -32,7 +32,7 @@ _RECONNECT_SECONDS = 2.0
 class DeviceReceiver(Protocol):
     """Handles the messages of a shard's devices."""
 
-    async def receive(self, shard: "Shard", kind: str, mac: str, payload: bytes) -> None:
+    def receive(self, shard: "Shard", kind: str, mac: str, payload: bytes) -> Awaitable[None]:
         """Handle one message; its kind is `up`, `presence`, or `boot` of the broker."""
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.ground.tasks import Backoff, keep_running
@@ -28,6 +27,8 @@ class EdgeDirectory:
         self._edges = edges
         self._most = most
         self._live: dict[str, EdgeRecord] = {}
+        self._loads: dict[str, int] = {}
+        """Their sessions as announced, and those that `pick` has counted since."""
         self._seen: dict[str, float] = {}
         """By edge: when it was last in the list."""
         self._since = self._read_at = -math.inf
@@ -44,6 +45,7 @@ class EdgeDirectory:
     def update(self, live: Iterable[EdgeRecord], now: float) -> None:
         """Take a new list of live edges."""
         self._live = {edge.id: edge for edge in live}
+        self._loads = {edge.id: edge.load for edge in self._live.values()}
         if now - self._read_at > 3 * REFRESH_SECONDS:
             self._since = now
         self._read_at = now
@@ -68,12 +70,13 @@ class EdgeDirectory:
 
     def pick(self) -> EdgeRecord | None:
         """Return the least loaded edge that is neither draining nor full, and count a session on it."""
-        ready = [edge for edge in self._live.values() if not edge.draining and edge.load < self._most]
-        if not ready:
-            return None
-        edge = min(ready, key=lambda edge: edge.load)
-        self._live[edge.id] = replace(edge, load=edge.load + 1)
-        return edge
+        least, found = self._most, None
+        for edge in self._live.values():
+            if not edge.draining and self._loads[edge.id] < least:
+                least, found = self._loads[edge.id], edge
+        if found is not None:
+            self._loads[found.id] = least + 1
+        return found
 
     async def choose(self) -> EdgeRecord | None:
         """Return an edge as `pick` does; if none is ready, read the list again: one may have started since.
@@ -97,7 +100,7 @@ class EdgeDirectory:
         return edge
 
     def _is_full(self) -> bool:
-        return any(not edge.draining and edge.load >= self._most for edge in self._live.values())
+        return any(not edge.draining and self._loads[edge.id] >= self._most for edge in self._live.values())
 
     async def _repeat(self, backoff: Backoff) -> None:
         while True:

@@ -28,6 +28,8 @@ class Request:
     messages: tuple[Message, ...]
     tools: tuple[ToolOffer, ...]
     options: LlmOptions = USUAL
+    agent: str = ""
+    """Digest of the agent, which may choose another model."""
 
 
 class HeadStart:
@@ -120,15 +122,17 @@ class AheadLlm:
     Args:
         llm: The model.
         head_start: The answer.
+        agent: Digest of the agent of the turn.
     """
 
-    def __init__(self, llm: Llm, head_start: HeadStart) -> None:
+    def __init__(self, llm: Llm, head_start: HeadStart, agent: str = "") -> None:
         self._llm = llm
         self._head_start = head_start
+        self._agent = agent
 
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
     ) -> AsyncGenerator[LlmEvent, None]:
         """Return the answer that was read ahead if it fits; see `fleet.core.ports.Llm`."""
-        ahead = self._head_start.take(Request(tuple(messages), tuple(tools), options))
+        ahead = self._head_start.take(Request(tuple(messages), tuple(tools), options, self._agent))
         return ahead or self._llm.stream(messages, tools, options)

@@ -6,14 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from fleet.adapters.redis.sessions.conversations import Begun
-from fleet.core.ports import Llm
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tracing import spans
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
-from fleet.roles.worker.turns.head_start import LONGEST_SECONDS, AheadLlm, HeadStart
+from fleet.roles.worker.turns.head_start import LONGEST_SECONDS, HeadStart
 from fleet.roles.worker.turns.turn import WorkerTurn
 from fleet.wire.edge_messages import PrepareSentenceCommand, UtteranceEvent, UtteranceTentativeEvent
 
@@ -66,14 +65,14 @@ class HeadStarts:
         self._forget(mac, ahead)
         return True
 
-    def model_for(self, utterance: UtteranceEvent) -> Llm:
-        """Return the model for a turn: with the answer that was read ahead for it, if there is one."""
+    def begun_for(self, utterance: UtteranceEvent) -> HeadStart | None:
+        """Return the answer that was read ahead for a turn, if there is one."""
         self._committed.append(utterance.turn)
         ahead = self._ahead.get(utterance.device)
         if ahead and ahead.turn == utterance.turn and ahead.start:
-            return AheadLlm(self._resources.llm, ahead.start)
+            return ahead.start
         self.withdraw(utterance.device)
-        return self._resources.llm
+        return None
 
     async def _run(self, shard: Shard, event: UtteranceTentativeEvent, ahead: _Ahead) -> None:
         mac, resources = event.device, self._resources
@@ -87,14 +86,13 @@ class HeadStarts:
         )
         with spans.span("head start", {"fleet.turn": event.turn}):
             turn = WorkerTurn(resources, self._calls, shard, Begun(session), heard)
-            request, language = await turn.ask_ahead()
-            ahead.start = HeadStart(resources.llm, request)
+            model, request, language = await turn.ask_ahead()
+            ahead.start = HeadStart(model, request)
+            announcement = PrepareSentenceCommand(
+                device=mac, session=session.id, turn=event.turn, text="", language=language, agent=request.agent
+            )
             with suppress(TimeoutError):
-                await ahead.start.read(
-                    resources.inboxes,
-                    session.edge,
-                    PrepareSentenceCommand(device=mac, session=session.id, turn=event.turn, text="", language=language),
-                )
+                await ahead.start.read(resources.inboxes, session.edge, announcement)
 
     def _forget(self, mac: str, ahead: _Ahead) -> None:
         if self._ahead.get(mac) is ahead:

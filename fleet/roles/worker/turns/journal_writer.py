@@ -45,6 +45,8 @@ class JournalWriter:
         self._partial = journal.partial
         self._apology = journal.apology
         self._changed = False
+        self.terms = journal.terms
+        """How long the history is kept; None for the settings."""
         self.usage = journal.usage
         """The turn's tokens so far."""
 
@@ -146,8 +148,10 @@ class JournalWriter:
 
     async def _write_history(self, state: TurnState, lines: Sequence[Message]) -> bool:
         handed, apology, usage = self._speech.handed, self._apology, self.usage
-        journal = StoredJournal(self._turn, state, self._messages(), handed, apology=apology, usage=usage)
-        kept = await self._conversations.remember(self._owner, self._mac, journal, lines)
+        journal = StoredJournal(self._turn, state, self._messages(), handed, "", apology, usage, self.terms)
+        kept = await self._conversations.remember(
+            self._owner, self._mac, journal, lines, self._speech.stages.facts(self._speech.utterance.language)
+        )
         log.debug("turn remembered", extra={"state": state})
         return kept
 

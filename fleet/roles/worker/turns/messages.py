@@ -1,5 +1,6 @@
 """Send a turn's answer as text to devices that show it."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Literal
 
@@ -8,7 +9,9 @@ from fleet.core.text.emotion import emotion_of
 from fleet.core.text.speakable import speakable
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.turns.live import LiveTranscript
 from fleet.wire import dialects
+from fleet.wire.edge_messages import SpeakSentenceCommand
 from fleet.wire.messages import AiMessageCommand, AlertCommand
 
 LONGEST_ALERT = 400
@@ -49,6 +52,8 @@ class ScreenMessages:
         self.repeated = False
         """Whether another worker may have sent the pieces that are cut now."""
         self._thought = ""
+        self.live: LiveTranscript | None = None
+        """Set if somebody watches."""
 
     @property
     def whole(self) -> str:
@@ -83,6 +88,11 @@ class ScreenMessages:
         with suppress(Unavailable, Overloaded):
             self._publish(AiMessageCommand("chunk", self._next))
             self._next = ""
+
+    async def show(self, commands: Sequence[object]) -> None:
+        """Show the sentences among some commands to whoever watches."""
+        if self.live is not None:
+            await self.live.show([one for one in commands if isinstance(one, SpeakSentenceCommand)])
 
     def think(self, text: str) -> None:
         """Take the next piece of the model's reasoning; collect single words and send lines.

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
 
-from fleet.adapters.redis.devices.memories import EndedConversation, Memories
+from fleet.adapters.redis.devices.memories import EndedConversation
 from fleet.core.memory import LONGEST_ANSWER, MemoryChanges, ask_changes, read_changes
 from fleet.core.ports import LlmOptions, Message, TextDelta
 from fleet.core.prompt import local_now
@@ -19,6 +19,7 @@ from fleet.ground.tasks import Backoff, keep_running
 from fleet.ground.tracing import spans
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.turns.turn_agent import TurnAgent
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,8 @@ AT_ONCE: Final = 4
 REQUEST_SECONDS: Final = 30.0
 """Longest time to remember one conversation; less than the time until it is claimed again."""
 CHECK_SECONDS: Final = 1.0
+SELDOM_SECONDS: Final = 15.0
+"""The same while no agent is known that remembers."""
 
 
 class MemoryKeeper:
@@ -37,15 +40,12 @@ class MemoryKeeper:
 
     Args:
         resources: Of the worker.
-        memories: In Redis.
         owned: Returns the shards that this worker owns now.
     """
 
-    def __init__(
-        self, resources: WorkerResources, memories: Memories, owned: Callable[[], Mapping[int, Shard]]
-    ) -> None:
+    def __init__(self, resources: WorkerResources, owned: Callable[[], Mapping[int, Shard]]) -> None:
         self._resources = resources
-        self._memories = memories
+        self._memories = resources.memories
         self._owned = owned
         self._running = 0
 
@@ -62,7 +62,8 @@ class MemoryKeeper:
                 if self._running < AT_ONCE and shard.connected and shard.held:
                     await self._claim(shard)
             backoff.reset()
-            await asyncio.sleep(CHECK_SECONDS)
+            often = self._resources.settings.memory == "on" or self._resources.agents.remembers
+            await asyncio.sleep(CHECK_SECONDS if often else SELDOM_SECONDS)
 
     async def _claim(self, shard: Shard) -> None:
         try:
@@ -86,11 +87,12 @@ class MemoryKeeper:
 
     async def _review(self, shard: Shard, ended: EndedConversation) -> None:
         messages, changes = await self._memories.messages(ended), MemoryChanges()
-        if any(message.role == "user" for message in messages):
-            asked = await self._resources.conversations.context(ended.mac, 0)
+        asked = await self._resources.conversations.context(ended.mac, 0)
+        agent = await TurnAgent.find(self._resources, asked.agent)
+        if agent.remembers and any(message.role == "user" for message in messages):
             offset = own_offset(asked.timezone, self._resources.settings.timezone, datetime.now(UTC))
             today = f"{local_now(offset):%A, %Y-%m-%d}"
-            answer = await self._ask(ask_changes(asked.facts, messages, today))
+            answer = await self._ask(agent, ask_changes(asked.facts, messages, today))
             found = read_changes(answer, asked.facts)
             if found is None:
                 log.warning("the model's changes of the memory refused", extra={"pii": {"answer": answer[:500]}})
@@ -100,10 +102,11 @@ class MemoryKeeper:
         said = {"added": list(changes.add), "removed": list(changes.remove)}
         log.info("conversation remembered", extra={"changed": count, "superseded": count is None, "pii": said})
 
-    async def _ask(self, prompt: Sequence[Message]) -> str:
+    async def _ask(self, agent: TurnAgent, prompt: Sequence[Message]) -> str:
         """Return the model's answer; empty if it is too long to be one."""
         answer = ""
-        stream = self._resources.llm.stream(prompt, (), LlmOptions(may_call=False))
+        model = await agent.model(self._resources)
+        stream = model.stream(prompt, (), LlmOptions(may_call=False))
         async with aclosing(stream) as events:
             async for event in events:
                 if isinstance(event, TextDelta):

@@ -20,6 +20,7 @@ from fleet.ground.metrics.histogram import HistogramMetric
 from fleet.ground.tracing import spans
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.turns.messages import ScreenMessages
+from fleet.roles.worker.turns.stages import TurnStages
 from fleet.wire.edge_messages import (
     EndAnswerCommand,
     SpeakSentenceCommand,
@@ -55,8 +56,8 @@ class AnswerSpeech:
         self.messages = ScreenMessages(shard, session)
         """The text output."""
         self._splitter = SentenceSplitter()
-        self._clock = asyncio.get_running_loop().time
-        self._began: float | None = self._clock()
+        self.stages = TurnStages(session.id, utterance)
+        """Their times, for the event of the turn's end."""
         self.begun_at: float | None = None
         """When `StartAnswerCommand` was queued, on the loop's clock; None before."""
         self._emotion: str | None = "" if handed else None
@@ -64,6 +65,8 @@ class AnswerSpeech:
         self._written = 0
         self.handed = handed
         """Number of sentences handed over."""
+        self.agent: str | None = None
+        """Digest of the agent, once it is known."""
         self._waiting: list[StartAnswerCommand | SpeakSentenceCommand] = []
 
     @property
@@ -75,14 +78,15 @@ class AnswerSpeech:
         """Take the next piece of the answer."""
         self.messages.write(text)
         if self.begun_at is None and text.strip():
-            self._time(timed.llm_ttft, "llm first token")
-            self.begun_at = self._clock()
+            self._time("first_token", timed.llm_ttft, "llm first token")
+            self.begun_at = asyncio.get_running_loop().time()
             self._waiting.append(
                 StartAnswerCommand(
                     device=self._session.device,
                     session=self._session.id,
                     turn=self.utterance.turn,
                     traceparent=spans.current().traceparent,
+                    agent=self.agent,
                 )
             )
         for piece in self._splitter.feed(text):
@@ -103,7 +107,7 @@ class AnswerSpeech:
                 shows text could not: it gets no piece twice and may miss one, but gets the whole answer at the end.
         """
         if text:
-            self._began = None
+            self.stages.stop()
         self.messages.repeated, loop_yield = repeated, LoopYield(PIECE_CHARACTERS)
         for part in cut_text(text):
             self.write(part)
@@ -127,6 +131,7 @@ class AnswerSpeech:
             if self._session.edge:
                 await self._inboxes.to_edge(self._session.edge, *self._waiting)
             self.messages.send()
+            await self.messages.show(self._waiting)
             self._handed_over()
 
     async def send_progress(self) -> None:
@@ -149,6 +154,7 @@ class AnswerSpeech:
         )
         await self._send(*self._waiting, ended)
         self.messages.end()
+        await self.messages.show(self._waiting)
         self._handed_over()
 
     async def abort(self) -> None:
@@ -174,7 +180,7 @@ class AnswerSpeech:
         if not text:
             return
         if self._written == 0:
-            self._time(timed.llm_ttfs, "first sentence")
+            self._time("first_sentence", timed.llm_ttfs, "first sentence")
         if self._written >= self.handed:
             self._waiting.append(self._sentence(text))
         self._written += 1
@@ -189,6 +195,7 @@ class AnswerSpeech:
             text=text,
             language=self.utterance.language,
             emotion=emotion,
+            agent=self.agent,
         )
 
     async def _send(
@@ -197,8 +204,8 @@ class AnswerSpeech:
         if self._session.edge:
             await self._inboxes.to_edge(self._session.edge, *commands)
 
-    def _time(self, metric: HistogramMetric, what: str) -> None:
-        if self._began is not None:
-            seconds = round(self._clock() - self._began, 3)
+    def _time(self, stage: str, metric: HistogramMetric, what: str) -> None:
+        seconds = self.stages.note(stage)
+        if seconds is not None:
             metric.observe(seconds)
             log.info(what, extra={"seconds": seconds})

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from fleet.adapters.redis.sessions.conversations import Begun, Context, StoredJournal
+from fleet.adapters.redis.sessions.conversations import Begun, StoredJournal
 from fleet.adapters.redis.sessions.replies import Reply, ReplyState
+from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.adapters.tools.memory import MemoryTools
 from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
-from fleet.core.memory import describe_facts
 from fleet.core.ports import Llm, Message
-from fleet.core.prompt import DEVICE_PROMPT, local_now, write_prompt
+from fleet.core.prompt import local_now
 from fleet.core.reports import describe
 from fleet.core.server_tools import Caller, Persona
 from fleet.core.situation import describe_situation, situate
-from fleet.core.text.phrases import LANGUAGES, Phrase, phrase
+from fleet.core.text.phrases import Phrase, known_language, phrase
+from fleet.core.tool_gate import ToolGate
+from fleet.core.tool_policy import read_policy
 from fleet.core.toolbox import Toolbox
 from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
 from fleet.ground.local_time import own_offset
@@ -30,11 +32,16 @@ from fleet.roles.worker.calls.device_tools import DeviceLink, DeviceTools
 from fleet.roles.worker.calls.server_calls import ServerCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.turns.announced import FixedAnswer
+from fleet.roles.worker.turns.consent import TurnConsent
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.roles.worker.turns.device_memory import DeviceMemory
-from fleet.roles.worker.turns.head_start import Request
+from fleet.roles.worker.turns.head_start import AheadLlm, HeadStart, Request
 from fleet.roles.worker.turns.journal_writer import JournalWriter
+from fleet.roles.worker.turns.live import LiveTranscript
 from fleet.roles.worker.turns.speech import AnswerSpeech
+from fleet.roles.worker.turns.turn_agent import TurnAgent
+from fleet.wire.agents import NO_AGENT
 from fleet.wire.edge_messages import UtteranceEvent
 from fleet.wire.messages import DeviceCommand, TranscriptCommand
 
@@ -62,19 +69,25 @@ class WorkerTurn:
         self._resources = resources
         self._calls = calls
         self._shard = shard
-        self._session = begun.session
+        self._begun = begun
         self._heard = utterance
-        self._resumed = begun.journal is not None
-        self._late = begun.late
         self._journal = begun.journal or StoredJournal(utterance.turn, "running", (Message("user", utterance.text),), 0)
         handed = self._journal.sentences
         self._speech = AnswerSpeech(shard, resources.inboxes, begun.session, utterance, handed)
+        self._consent = TurnConsent(resources, shard, begun, utterance, self._speech)
+        if begun.watched:
+            self._speech.messages.live = LiveTranscript(resources.transcripts, utterance)
         self._writer = JournalWriter(
             resources.conversations, shard.owner, utterance.device, self._journal, self._speech
         )
-        self.llm: Llm = resources.llm
-        """Answers; its first answer may have been read ahead."""
+        self._agent = TurnAgent("", NO_AGENT, resources.settings)
+        self.ahead: HeadStart | FixedAnswer | None = None
+        """The first message of the model, if it was read ahead; or what is said in its place."""
         self._deadline = TurnDeadline(resources.settings.turn_seconds, self._speech, announced=not utterance.typed)
+
+    @property
+    def _session(self) -> SessionRecord:
+        return self._begun.session
 
     async def run(self) -> None:
         """Answer, and end the answer on the edge.
@@ -83,18 +96,21 @@ class WorkerTurn:
             Fenced: Another worker continues the turn, or a newer one has begun.
             Unavailable: Redis is away; the turn can be taken up again.
         """
-        if self._resumed:
+        resumed = self._begun.journal is not None
+        if resumed:
             log.info("turn taken up", extra={"state": self._journal.state, "sentences": self._journal.sentences})
         else:
             log.info("turn begins", extra={"pii": {"text": self._heard.text}})
             self._show_typed()
+            if self._speech.messages.live is not None:
+                await self._speech.messages.live.begin()
         if self._journal.state == "cut":
             await self._speech.abort()
             await self._store_reply("interrupted")
             return
-        before = await self._writer.replay() if self._resumed else Progress()
+        before = await self._writer.replay() if resumed else Progress()
         if self._journal.state == "running":
-            if self._late:
+            if self._begun.late:
                 log.warning("turn comes too late")
                 failure: Phrase | None = "failed"
             else:
@@ -108,10 +124,11 @@ class WorkerTurn:
         spans.current().set({f"gen_ai.usage.{name}": count for name, count in tokens.items()})
         log.info("turn written", extra={"sentences": self._speech.handed, **tokens})
 
-    async def ask_ahead(self) -> tuple[Request, str]:
-        """Return the turn's first request to the model, and the language of its speech; this has no effect outside."""
+    async def ask_ahead(self) -> tuple[Llm, Request, str]:
+        """Return the model, the turn's first request, and the language of its speech; this has no effect outside."""
         prompt, tools = await self._prepare(Progress())
-        return Request(tuple(prompt), tuple(tools.offers)), self._speech.utterance.language
+        request = Request(tuple(prompt), tuple(tools.offers), self._agent.options, self._agent.digest)
+        return await self._agent.model(self._resources), request, self._speech.utterance.language
 
     async def cut(self) -> None:
         """End a cancelled turn: put it into the history as far as it got, and end its answer on the edge.
@@ -128,13 +145,15 @@ class WorkerTurn:
 
     def _show_typed(self) -> None:
         """Send the device a typed text to show, as the edge does with a recognised one."""
-        if self._heard.typed and self._session.edge:
+        if self._heard.typed and self._session.edge and not isinstance(self.ahead, FixedAnswer):
             with suppress(Unavailable, Overloaded):
                 self._publish(TranscriptCommand(self._session.id, self._heard.text))
 
     async def _store_reply(self, state: ReplyState) -> None:
         """Count the outcome, and store the reply to a typed text."""
         timed.outcomes.add(state)
+        if self._speech.messages.live is not None:
+            await self._speech.messages.live.end(state)
         if self._heard.typed:
             reply, owner = Reply(state, self._speech.messages.whole), self._shard.owner
             await self._resources.replies.write(owner, self._session.device, self._heard.turn, reply)
@@ -157,7 +176,13 @@ class WorkerTurn:
         """Run the agent loop within the turn's time limit."""
         async with self._deadline.limit():
             prompt, tools = await self._prepare(before)
-            added = await agent.run_turn(prompt, self.llm, tools, self._writer, before)
+            before = self._consent.add_confirmed(before)
+            llm = await self._agent.model(self._resources)
+            if isinstance(self.ahead, FixedAnswer):
+                llm = self.ahead
+            elif self.ahead:
+                llm = AheadLlm(llm, self.ahead, self._agent.digest)
+            added = await agent.run_turn(prompt, llm, tools, self._writer, before, self._agent.options)
             if not any(message.text.strip() for message in added if message.role == "assistant"):
                 raise ProviderError("the model wrote no answer", retryable=False)
 
@@ -165,46 +190,47 @@ class WorkerTurn:
         """Return the model's prompt and tools."""
         settings, mac = self._resources.settings, self._session.device
         context = await self._resources.conversations.context(mac, settings.history_messages)
-        self._speech.set_language(context.persona.language)
-        toolbox = Toolbox(context.tools)
+        chosen = self._agent = await TurnAgent.find(self._resources, context.agent)
+        self._speech.agent, self._writer.terms = chosen.digest, chosen.history
+        self._speech.stages.agent = chosen.agent.name
+        persona = chosen.persona(context.persona)
+        self._speech.set_language(persona.language)
+        gate = self._consent.gate(read_policy(chosen.settings.tool_policy))
+        link = DeviceLink(self._resources, self._calls, self._shard, self._session)
+        toolbox = Toolbox(context.tools, hides=lambda name: gate.hides(name, link.source))
+        gate.hidden = toolbox.hidden
         if toolbox.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})
         offset = own_offset(context.timezone, settings.timezone, datetime.now(UTC))
-        heard, reports = self._heard, describe(context.reports)
+        heard, reports = self._heard, f"{self._consent.note}\n{describe(context.reports)}".strip()
         situation = describe_situation(local_now(offset), language=heard.language, reports=reports)
         asked = situate(since_user(context.history), heard.text, situation)
-        prompt = (Message("system", self._prompt(context)), *asked)
-        caller = Caller(self._session.id or mac, timezone_offset=offset, persona=context.persona)
-        link = DeviceLink(self._resources, self._calls, self._shard, self._session)
-        own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds)
-        return prompt, self._mix_tools(own, caller, before, context.facts)
+        prompt = (Message("system", chosen.prompt(self._resources, context)), *asked)
+        caller = Caller(self._session.id or mac, timezone_offset=offset, persona=persona)
+        own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds, gate)
+        return prompt, self._mix_tools(own, caller, before, context.facts, gate)
 
     def _publish(self, command: DeviceCommand) -> None:
         self._shard.publish(self._session.device, command, self._session.dialect)
 
     def _mix_tools(
-        self, own: DeviceTools, caller: Caller, before: Progress, facts: tuple[str, ...]
+        self, own: DeviceTools, caller: Caller, before: Progress, facts: tuple[str, ...], gate: ToolGate
     ) -> agent.AgentTools:
         """Return the device's tools together with the server's, if there are any."""
-        tools, memories = self._resources.server_tools, self._resources.memories
-        if memories is not None:
-            tools = MemoryTools(tools, DeviceMemory(memories, self._shard.owner, self._session.device, facts))
-        return own if tools is None else ServerCalls(tools, self._save_persona, caller).mix_with(own, before)
+        tools = self._resources.server_tools
+        if self._agent.remembers:
+            memories, owner = self._resources.memories, self._shard.owner
+            tools = MemoryTools(tools, DeviceMemory(memories, owner, self._session.device, facts))
+        return own if tools is None else ServerCalls(tools, self._save_persona, caller).mix_with(own, before, gate)
 
     async def _apologise(self, failure: Phrase) -> None:
         """Apologise in the language of the speech, else of the utterance, else of the server."""
-        wanted = (self._speech.utterance.language, self._heard.language, self._resources.settings.language)
-        language = next((one for one in wanted if one in LANGUAGES), "en")
+        settings = self._agent.settings
+        language = known_language(self._speech.utterance.language, self._heard.language, settings.language)
         self._speech.set_language(language)
         await self._writer.apologise(phrase(failure, language))
 
     async def _save_persona(self, persona: Persona) -> None:
         """Store a new persona, and speak in its language."""
-        await self._resources.personas.keep(self._shard.owner, self._session.device, persona)
+        await self._resources.personas.keep(self._shard.owner, self._session.device, self._agent.chosen(persona))
         self._speech.set_language(persona.language)
-
-    def _prompt(self, context: Context) -> str:
-        tools = self._resources.server_tools
-        persona = tools.introduce(context.persona) if tools else ""
-        facts = describe_facts(context.facts) if self._resources.memories else ""
-        return write_prompt(self._resources.settings.prompt or DEVICE_PROMPT, persona=persona, facts=facts)

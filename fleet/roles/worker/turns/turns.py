@@ -19,8 +19,10 @@ from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
+from fleet.roles.worker.turns.announced import FixedAnswer
 from fleet.roles.worker.turns.head_starts import HeadStarts
 from fleet.roles.worker.turns.journal_writer import amend, end_abandoned_turn
+from fleet.roles.worker.turns.spoken_reports import SpokenReports
 from fleet.roles.worker.turns.turn import WorkerTurn
 from fleet.wire.edge_messages import (
     AnswerInterruptedEvent,
@@ -45,6 +47,7 @@ class _Running:
     shard: Shard
     entry: StreamEntry
     utterance: UtteranceEvent
+    said: str = ""
     cancelled: bool = False
     work: WorkerTurn | None = None
     task: asyncio.Task[object] = field(init=False)
@@ -61,6 +64,7 @@ class WorkerTurns:
         self._discovery = discovery
         self._counts = counts
         self._running: dict[str, _Running] = {}
+        self.spoken = SpokenReports(resources.spoken)
         self.head_starts = HeadStarts(resources, calls, discovery)
         """Begun before their utterances are certain."""
 
@@ -68,8 +72,14 @@ class WorkerTurns:
     def _conversations(self) -> Conversations:
         return self._resources.conversations
 
-    async def begin(self, shard: Shard, entry: StreamEntry, utterance: UtteranceEvent) -> bool:
+    async def begin(self, shard: Shard, entry: StreamEntry, utterance: UtteranceEvent, said: str = "") -> bool:
         """Write the turn's journal, then start or continue the turn in the background.
+
+        Args:
+            shard: Of the device.
+            entry: Asks for the turn.
+            utterance: What is answered.
+            said: The answer, where it is an operator's text; empty if the model answers.
 
         Returns:
             Whether the entry must stay in the inbox: the turn's task discards it at the end.
@@ -92,7 +102,7 @@ class WorkerTurns:
             return False
         log.debug("turn begun", extra={"turn": utterance.turn, "again": begun.journal is not None})
         await self._cancel_and_wait(mac)
-        fresh = _Running(shard, entry, utterance)
+        fresh = _Running(shard, entry, utterance, said)
         fresh.task = shard.spawn(f"turn {mac}", self._serve(fresh, begun))
         self._add(mac, fresh)
         # Let the task begin: if it were cancelled before its first step, the turn would not be put into the history.
@@ -168,7 +178,8 @@ class WorkerTurns:
                         begun = begun or await self._open(running.shard, running.entry, utterance)
                         if isinstance(begun, Begun):
                             running.work = WorkerTurn(self._resources, self._calls, running.shard, begun, utterance)
-                            running.work.llm = self.head_starts.model_for(utterance)
+                            ahead = self.head_starts.begun_for(utterance)
+                            running.work.ahead = FixedAnswer(running.said) if running.said else ahead
                             await self._await_tools(utterance.device)
                             await running.work.run()
                         break

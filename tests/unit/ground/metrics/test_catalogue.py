@@ -36,7 +36,7 @@ WANTED = {
     "fleet_mailbox_lag_seconds",
 }
 MOST_SERIES = 400
-ROLES = {"worker", "edge", "front", "api", "gateway"}
+ROLES = {"worker", "edge", "front", "api", "gateway", "control"}
 _NAME = re.compile(r"\b(?:fleet|process)_[a-z0-9_]+")
 _OURS_ELSEWHERE = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
 

@@ -5,8 +5,9 @@ import asyncio
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
+from fleet.adapters.redis.devices.forgetting import forget
 from fleet.adapters.redis.devices.traces import TraceStore
-from fleet.adapters.redis.devices.view import forget, read_device_view
+from fleet.adapters.redis.devices.view import read_device_view
 from fleet.adapters.redis.keys import EDGE_SECONDS
 from fleet.adapters.redis.sessions.sessions import SessionRecord, Sessions
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges

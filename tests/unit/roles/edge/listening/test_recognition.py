@@ -28,7 +28,7 @@ class Asr:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         self.asked.append(pcm)
         await self.gate.wait()
         if self.failing:
@@ -43,7 +43,7 @@ class Stage:
         self._group = group
         tasks = SimpleNamespace(start=self._start)
         services = SimpleNamespace(asr=self.asr, counters=Counter(), tasks=tasks)
-        line = SimpleNamespace(fields=nullcontext)
+        line = SimpleNamespace(fields=nullcontext, agent=SimpleNamespace(current=self.asr))
         self.recognition = Recognition(cast(DownlinkTransport, line), cast(EdgeServices, services), self)
 
     def _start(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:

@@ -27,6 +27,13 @@ def test_utterance_holds_what_came_shortly_before_the_speech() -> None:
     assert utterance.ended_at == 29
 
 
+def test_more_is_kept_in_front_where_a_user_is_noticed_late() -> None:
+    collector = UtteranceCollector(300, further_ms=240.0)
+    collected = [collector.add(frame(number), LOUD if 20 <= number < 30 else QUIET, 0.0) for number in range(1, 41)]
+    [utterance] = [one for one in collected if isinstance(one, Utterance)]
+    assert markers(utterance) == list(range(11, 35))
+
+
 def test_second_utterance_holds_nothing_of_the_first() -> None:
     collector = UtteranceCollector(180)
     collected = [

@@ -1,6 +1,8 @@
 import re
 
 from fleet.core.ports import ToolCall, ToolOffer
+from fleet.core.tool_gate import DENIED, ToolGate
+from fleet.core.tool_policy import read_policy
 from fleet.core.toolbox import MOST_OFFERS, Prepared, Refusal
 from fleet.roles.gateway.turns.round import ServerCall
 from fleet.roles.gateway.turns.toolset import TurnToolset
@@ -60,3 +62,11 @@ def test_no_more_is_offered_than_endpoints_take_and_the_clients_come_first() -> 
     assert len(names) == MOST_OFFERS
     assert toolset.left_out == 30
     assert TurnToolset(clients, []).left_out == 0
+
+
+def test_a_denied_tool_of_the_client_and_of_the_server_is_not_offered_and_a_call_is_refused() -> None:
+    gate = ToolGate(read_policy("deny door, deny weather"))
+    toolset = TurnToolset([tool("door"), tool("lamp")], [ToolOffer("weather", "d"), ToolOffer("time", "d")], gate)
+    assert [offer.name for offer in toolset.offers] == ["lamp", "time"]
+    for name in ("door", "weather"):
+        assert toolset.prepare(call(name)) == Refusal(DENIED, "TOOL_NOT_FOUND")

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.tasks import keep_running, running
 from fleet.roles.worker.inbound.edge_messages import InboxReader
@@ -16,7 +17,9 @@ from tests.support.worker_stage import MAC, WorkerStage
 class Turns:
     """Stands for turns and sessions; notes what it was given, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, inboxes: Inboxes) -> None:
+        self.inboxes = inboxes
+        self.spoken = self
         self.noted: list[str] = []
         self.failures: list[Exception] = []
         self.keeps = False
@@ -31,6 +34,10 @@ class Turns:
     async def interrupt(self, shard: Shard, cut: AnswerInterruptedEvent) -> None:
         self.noted.append(f"interrupt {cut.turn}")
 
+    async def take(self, shard: Shard, entry: Any, answer: AnswerDoneEvent | AnswerInterruptedEvent) -> None:
+        self.noted.append(f"spoken {answer.turn}")
+        await self.inboxes.discard([entry])
+
     async def say_goodbye(self, shard: Shard, device: str, session: str, reason: str) -> bool:
         self.noted.append(f"goodbye {reason}")
         return True
@@ -41,8 +48,8 @@ class Turns:
 
 class Reading:
     def __init__(self, stage: WorkerStage) -> None:
-        self.stage, self.turns = stage, Turns()
-        self.inboxes = stage.resources.inboxes
+        self.stage, self.inboxes = stage, stage.resources.inboxes
+        self.turns = Turns(self.inboxes)
         self.owned = {0: stage.shard}
         self.reader = InboxReader(self.inboxes, lambda: self.owned, self.turns, self.turns)  # type: ignore[arg-type]
 
@@ -73,7 +80,14 @@ async def test_events_of_a_device_are_handled_in_order_and_then_discarded(readin
         AnswerInterruptedEvent(device=MAC, session="s1", turn="t1", spoken=1),
         SessionSilentEvent(device=MAC, session="s1", reason="idle"),
     )
-    assert reading.turns.noted == ["begin t1", "interrupt t1", "goodbye idle", "cancel"]
+    assert reading.turns.noted == [
+        "begin t1",
+        "spoken t1",
+        "interrupt t1",
+        "spoken t1",
+        "goodbye idle",
+        "cancel",
+    ]
     assert await reading.left() == 0
 
 

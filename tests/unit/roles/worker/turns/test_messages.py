@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fleet.core.text.speakable import speakable
 from fleet.ground.errors import Fenced, Overloaded

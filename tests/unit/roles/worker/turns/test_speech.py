@@ -99,6 +99,8 @@ async def test_the_waits_for_the_first_token_and_the_first_sentence_are_measured
     # The demo shows these lines.
     waits = [(line.message, round(line.__dict__["seconds"])) for line in caplog.records if "seconds" in line.__dict__]
     assert waits == [("llm first token", 2), ("first sentence", 4)]
+    stages = one.stages.facts("en").stages
+    assert [round(stages[name] / 1000) for name in ("first_token", "first_sentence", "written")] == [2, 4, 8]
     assert counted(timed.llm_ttft) == (tokens[0] + 1, pytest.approx(tokens[1] + 2, abs=0.1))
     assert counted(timed.llm_ttfs) == (sentences[0] + 1, pytest.approx(sentences[1] + 4, abs=0.1))
 

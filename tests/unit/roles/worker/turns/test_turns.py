@@ -96,7 +96,12 @@ class Stage:
         settings = SimpleNamespace(turn_seconds=60)
         self.replies = Replies()
         resources = SimpleNamespace(
-            conversations=self.conversations, inboxes=self, settings=settings, replies=self.replies, llm=None
+            spoken=None,
+            conversations=self.conversations,
+            inboxes=self,
+            settings=settings,
+            replies=self.replies,
+            llm=None,
         )
         self.turns = WorkerTurns(
             cast("WorkerResources", resources),

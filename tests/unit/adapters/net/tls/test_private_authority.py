@@ -7,9 +7,9 @@ import pytest
 from cryptography import x509
 from typer.testing import CliRunner
 
+from fleet.adapters.net.tls.private_authority import CA, CA_KEY, SERVER, SERVER_KEY, make_certificates
 from fleet.ground.errors import ConfigError
 from fleet.operations import certs_command
-from fleet.operations.certificates import CA, CA_KEY, SERVER, SERVER_KEY, make_certificates
 
 
 def read(path: Path) -> x509.Certificate:

@@ -1,4 +1,7 @@
-"""Makes a private certificate authority and server certificates for simulators; boards trust public ones only."""
+"""Makes a private certificate authority and server certificates, for simulators and for control.
+
+Boards trust public ones only.
+"""
 
 import ipaddress
 import os
@@ -15,6 +18,7 @@ from fleet.ground.errors import ConfigError
 
 CA, CA_KEY, SERVER, SERVER_KEY = "ca.pem", "ca.key", "server.pem", "server.key"
 _CA_DAYS, _SERVER_DAYS = 3650, 397
+_RENEWAL = timedelta(days=30)
 _CLOCK_SKEW = timedelta(hours=1)
 """Certificates are valid from this time before now, because the clocks of machines differ."""
 _NAME = re.compile(r"(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -49,6 +53,31 @@ def make_certificates(folder: Path, names: list[str]) -> list[Path]:
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from error
     return [*written, folder / SERVER, folder / SERVER_KEY]
+
+
+def own_certificate(folder: Path, names: list[str], now: datetime) -> tuple[Path, Path]:
+    """Return certificate and key of a folder; make them if there are none, if they end soon, or lack a name.
+
+    The authority of the folder stays, so that who trusts it trusts the new certificate too.
+
+    Raises:
+        ConfigError: A file cannot be read or written.
+    """
+    chain, key = folder / SERVER, folder / SERVER_KEY
+    if not (key.exists() and _serves(chain, names, now)):
+        for path in (chain, key):
+            path.unlink(missing_ok=True)
+        make_certificates(folder, names)
+    return chain, key
+
+
+def _serves(chain: Path, names: list[str], now: datetime) -> bool:
+    try:
+        certificate = x509.load_pem_x509_certificate(chain.read_bytes())
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return False
+    return certificate.not_valid_after_utc - now > _RENEWAL and all(_subject(name) in found for name in names)
 
 
 def _subject(text: str) -> x509.GeneralName:

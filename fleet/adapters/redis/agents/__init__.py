@@ -1,0 +1,1 @@
+"""The agents that control has compiled for workers, edges and gateways."""

@@ -1,0 +1,67 @@
+"""`fleet db`: upgrades, copies and restores the database of control, and lets control write Redis from it."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fleet.client import agents
+from fleet.ground.settings import Settings
+from fleet.ground.terminal import plural
+from fleet.operations.connect import operation
+from fleet.operations.control_access import open_control
+from fleet.operations.listing import AsJson, print_json
+
+app = typer.Typer(help="The database of control: upgrade, backup, restore, compile.", no_args_is_help=True)
+_File = Annotated[Path, typer.Argument(help="The file of the copy.")]
+
+
+@app.command()
+@operation
+async def upgrade(settings: Settings) -> None:
+    """Bring the tables to the newest form. Control does so itself when it starts."""
+    from fleet.adapters.sql.migrate import revision
+    from fleet.adapters.sql.open import open_database
+
+    async with open_database(_text(settings)) as database:
+        typer.echo(f"the tables have revision {await revision(database)}")
+
+
+@app.command()
+@operation
+async def backup(settings: Settings, file: _File) -> None:
+    """Write a copy of the database into a new file, while control runs. For PostgreSQL use pg_dump."""
+    from fleet.adapters.sql.backup import back_up
+
+    await asyncio.to_thread(back_up, _text(settings), file)
+    typer.echo(f"written to {file}")
+
+
+@app.command()
+@operation
+async def restore(settings: Settings, file: _File) -> None:
+    """Put a copy in the place of the database, while control does not run. Control then writes Redis again."""
+    from fleet.adapters.sql.backup import restore as put_back
+
+    await asyncio.to_thread(put_back, _text(settings), file)
+    typer.echo(f"restored from {file}")
+
+
+@app.command("compile")
+@operation
+async def compile_all(settings: Settings, as_json: AsJson = False) -> None:
+    """Let control write all agents and assignments into Redis again, as after a loss of Redis."""
+    async with open_control(settings) as control:
+        done = await control.send(agents.compile_all())
+    if as_json:
+        print_json("compiled", [done.model_dump(mode="json")])
+    else:
+        typer.echo(f"written: {plural(done.agents, 'agent')}, {plural(done.devices, 'device')}")
+
+
+def _text(settings: Settings) -> str:
+    # Imported late: no other command needs the web framework.
+    from fleet.run.control import database_text
+
+    return database_text(settings)

@@ -1,0 +1,1 @@
+"""The role control: what people decide about the fleet, behind a REST API."""

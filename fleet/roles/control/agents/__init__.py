@@ -1,0 +1,1 @@
+"""Compiles agents into Redis, and tries them."""

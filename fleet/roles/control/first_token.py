@@ -1,0 +1,52 @@
+"""The first token: who reads the one-time code on the console of the server may make it."""
+
+import asyncio
+import hmac
+import logging
+import secrets
+
+from fleet.adapters.sql.database import Database
+from fleet.adapters.sql.token_rows import TokenRows
+
+log = logging.getLogger(__name__)
+
+LIFE_SECONDS = 3_600.0
+MOST_TRIES = 20
+_SYMBOLS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_GROUPS, _EACH = 4, 4
+
+
+class FirstTokenCode:
+    """A code of 80 bits that is valid for an hour, for 20 tries, and once.
+
+    It is kept in memory only. Each process of control has one of its own; none counts any more once there is a token.
+    """
+
+    def __init__(self) -> None:
+        self._code = ""
+        self._until = 0.0
+        self._tries = 0
+
+    async def make(self, database: Database) -> str:
+        """Return a code, with hyphens, if there is no token; else an empty text."""
+        if await TokenRows(database).any_exist():
+            return ""
+        self._code = "".join(secrets.choice(_SYMBOLS) for _ in range(_GROUPS * _EACH))
+        self._until, self._tries = asyncio.get_running_loop().time() + LIFE_SECONDS, 0
+        return "-".join(self._code[at : at + _EACH] for at in range(0, len(self._code), _EACH))
+
+    def matches(self, text: str) -> bool:
+        """Return whether a text is the code; counts a try."""
+        if not self._code or asyncio.get_running_loop().time() >= self._until:
+            return False
+        self._tries += 1
+        given = "".join(symbol for symbol in text.upper() if symbol.isalnum())
+        right = hmac.compare_digest(given.encode(), self._code.encode())
+        if not right and self._tries >= MOST_TRIES:
+            log.warning("the code for the first token is void: too many wrong ones; restart control for another")
+            self._code = ""
+        return right
+
+    def spend(self) -> None:
+        """Make the code void, because it was used."""
+        self._code = ""

@@ -1,0 +1,1 @@
+"""Following events: who follows what, and from where the events come."""

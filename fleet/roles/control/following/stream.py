@@ -1,0 +1,115 @@
+"""One client's stream of events (text/event-stream): what it missed, then what happens."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+from fleet.adapters.sql.event_rows import EventLog, StoredEvent
+from fleet.ground.metrics import events as counted
+from fleet.roles.control.following.feed import EventFeed, Follower, frame_of
+from fleet.roles.control.following.filters import DeviceMatcher, EventFilter, select
+
+HEARTBEAT_SECONDS = 15.0
+"""Between two signs of life; proxies end silent connections."""
+LIFE_SECONDS = 600.0
+"""After this, up to a tenth more, a stream ends, so that a token that was revoked does not follow for ever. A client
+connects again and goes on where it was."""
+RETRY_MS = 2_000
+_PAGE = 500
+_MOST_CATCHING_UP = 8
+_MOST_ATTEMPTS = 20
+
+Frames = AsyncIterator[bytes]
+
+
+class EventStreams:
+    """Makes the streams of this process.
+
+    Args:
+        feed: Of this process.
+        log: The stored events.
+        matcher: Looks which devices meet a condition.
+    """
+
+    def __init__(self, feed: EventFeed, log: EventLog, matcher: DeviceMatcher) -> None:
+        self._feed, self._log, self._matcher = feed, log, matcher
+        self._places = asyncio.Semaphore(_MOST_CATCHING_UP)
+
+    async def page(self, wanted: EventFilter, after: int, most: int) -> tuple[list[StoredEvent], int | None, bool]:
+        """Return some stored events above an id, the id above which the next page begins, and whether some are missing.
+
+        A page may be short, or even empty, though there is a next one.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        oldest, newest = await self._log.ends()
+        start, gap = self._start(after, oldest, newest)
+        found = await self._log.after(start, most, tenant=wanted.tenant, mac=wanted.mac)
+        following = found[-1].id if len(found) == most and found[-1].id < newest else None
+        return await select(found, wanted, self._matcher), following, gap
+
+    def follow(self, wanted: EventFilter, after: int | None, seconds: float = LIFE_SECONDS) -> Frames:
+        """Return the frames of a new client.
+
+        Args:
+            wanted: What it follows.
+            after: The id of the last event that it has; None to begin with the next one.
+            seconds: How long it may follow.
+
+        Raises:
+            Overloaded: Too many clients follow.
+        """
+        self._feed.check(wanted)
+        return self._frames(wanted, after, seconds * (1 + random.random() / 10))
+
+    async def _frames(self, wanted: EventFilter, after: int | None, seconds: float) -> Frames:
+        await self._feed.ready.wait()
+        # Joined here and not before: whoever goes before the first frame must not stay joined.
+        follower, joined = self._feed.join(wanted), self._feed.last
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
+        try:
+            yield f"retry: {RETRY_MS}\n\n".encode()
+            if after is not None:
+                async with self._places:
+                    async for frame in self._catch_up(follower, after, joined):
+                        yield frame
+            while not (follower.ended or follower.overflowed or clock() >= until):
+                try:
+                    async with asyncio.timeout(min(HEARTBEAT_SECONDS, max(0.01, until - clock()))):
+                        await follower.woken.wait()
+                except TimeoutError:
+                    yield b": alive\n\n"
+                    continue
+                if frames := follower.take():
+                    yield frames
+            if follower.overflowed:
+                counted.slow_followers.add()
+        finally:
+            self._feed.leave(follower)
+
+    async def _catch_up(self, follower: Follower, after: int, joined: int) -> Frames:
+        """Yield what a client missed. What happens meanwhile waits for it; if that is too much, it is read again."""
+        oldest, newest = await self._log.ends()
+        position, gap = self._start(after, oldest, newest)
+        if gap:
+            yield f'id: {position}\nevent: gap\ndata: {{"from":{after},"oldest":{oldest}}}\n\n'.encode()
+        for _ in range(_MOST_ATTEMPTS):
+            while position < joined:
+                found = await self._log.after(position, _PAGE, tenant=follower.wanted.tenant, mac=follower.wanted.mac)
+                found = [one for one in found if one.id <= joined]
+                position = found[-1].id if len(found) == _PAGE else joined
+                passed = await select(found, follower.wanted, self._matcher)
+                if passed:
+                    yield b"".join(map(frame_of, passed))
+            if not follower.overflowed:
+                return
+            follower.take()
+            follower.overflowed, joined = False, self._feed.last
+
+    def _start(self, after: int, oldest: int, newest: int) -> tuple[int, bool]:
+        """Return where to begin, and whether events between are missing. An id of the future is of another database."""
+        if after > newest:
+            return newest, True
+        return (oldest - 1, True) if after < oldest - 1 else (after, False)

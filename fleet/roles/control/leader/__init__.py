@@ -1,0 +1,1 @@
+"""Work that one control process does for all: copies of devices."""

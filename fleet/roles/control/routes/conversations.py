@@ -1,0 +1,140 @@
+"""`/v1/conversations` and `/v1/devices/{mac}/data`: what was said, and its end."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from fleet.adapters.sql.conversation_rows import MOST_TURNS, ConversationQuery, ConversationRows
+from fleet.adapters.sql.device_rows import DeviceRows
+from fleet.adapters.sql.mac_numbers import mac_text
+from fleet.core.permissions import CONVERSATIONS_READ, CONVERSATIONS_WRITE
+from fleet.roles.control.access import Principal, Who
+from fleet.roles.control.device_queries import read_mac
+from fleet.roles.control.problems import not_found
+from fleet.roles.control.routing import Routes
+from fleet.roles.control.services import ControlServices
+from fleet.wire.control.conversations import (
+    ConversationFilter,
+    ConversationSearch,
+    ConversationTurn,
+    ConversationTurns,
+    Erased,
+    RecordedConversation,
+)
+from fleet.wire.control.shapes import ListPage, time_of
+
+_HIDDEN = ("tenant", "conversation", "mac", "search")
+ConversationId = Annotated[int, Path(ge=1, le=2**62)]
+Number = Annotated[int, Query(ge=0, le=2**62)]
+_PAGE = 200
+
+
+class ConversationRoutes:
+    """Conversations of the caller's tenant. Reading them is audited."""
+
+    def __init__(self, services: ControlServices, routes: Routes) -> None:
+        self._services = services
+        routes.add("GET /conversations", self.list_conversations, CONVERSATIONS_READ)
+        routes.add("GET /conversations:export", self.export, CONVERSATIONS_READ, model=ConversationTurn)
+        routes.add("GET /conversations/{conversation}", self.read, CONVERSATIONS_READ, model=ConversationTurns)
+        routes.add("DELETE /conversations/{conversation}", self.delete, CONVERSATIONS_WRITE, status=204, model=None)
+        routes.add("DELETE /devices/{mac}/data", self.erase, CONVERSATIONS_WRITE, model=Erased)
+
+    async def list_conversations(
+        self, who: Who, query: Annotated[ConversationSearch, Query()]
+    ) -> ListPage[RecordedConversation]:
+        """Return conversations, the newest first.
+
+        A page may be short, or even empty, and still have a next one. With `words` a conversation may come twice.
+        """
+        place = self._services.cursors.read(who, "conversations", query.cursor)
+        below = int(str(place[0])) if place else None
+        wanted = _query(query, query.words.strip())
+        rows, following = await self._rows(who).page(wanted, below, query.limit)
+        written = None if following is None else self._services.cursors.write(who, "conversations", [following])
+        return ListPage(items=[_conversation(row) for row in rows], next=written)
+
+    async def read(self, request: Request, who: Who, conversation: ConversationId, after: Number = 0) -> Response:
+        """Return a conversation with its turns, 500 at most."""
+        row = await self._rows(who).read(conversation)
+        if row is None:
+            raise not_found("conversation")
+        turns = await self._rows(who).turns(conversation, after)
+        answer = ConversationTurns(
+            conversation=_conversation(row),
+            turns=[_turn(one) for one in turns],
+            next=turns[-1].id if len(turns) == MOST_TURNS else None,
+        )
+        async with self._services.changes.begin(request) as change:
+            await change.audit("conversation.read", f"conversation/{conversation}")
+            return change.answer(answer)
+
+    async def export(self, request: Request, who: Who, query: Annotated[ConversationFilter, Query()]) -> Response:
+        """Return all turns of conversations as lines of JSON, each with its conversation and device."""
+        wanted = _query(query)
+        async with self._services.changes.begin(request) as change:
+            await change.audit("conversation.export", "conversations", after=query.model_dump(mode="json"))
+        return StreamingResponse(self._lines(who, wanted), media_type="application/x-ndjson")
+
+    async def delete(self, request: Request, who: Who, conversation: ConversationId) -> Response:
+        """Delete a conversation."""
+        async with self._services.changes.begin(request) as change:
+            if not await ConversationRows(change.sql, who.tenant).delete(conversation):
+                raise not_found("conversation")
+            await change.audit("conversation.delete", f"conversation/{conversation}")
+            return change.answer(None, status=204)
+
+    async def erase(self, request: Request, who: Who, mac: str) -> Response:
+        """Delete all conversations, events and usage of a device; the audit log keeps that it was done."""
+        name = read_mac(mac)
+        known = await DeviceRows(self._services.database, who.tenant).read(name) is not None
+        async with self._services.changes.begin(request) as change:
+            counts = await ConversationRows(change.sql, who.tenant).erase(name)
+            if not known and not any(counts.values()):
+                raise not_found("device")
+            await change.audit("device.data.delete", f"device/{name}", after=counts)
+            return change.answer(Erased(**counts))
+
+    def _rows(self, who: Principal) -> ConversationRows:
+        return ConversationRows(self._services.database, who.tenant)
+
+    async def _lines(self, who: Principal, wanted: ConversationQuery) -> AsyncIterator[bytes]:
+        rows, below = self._rows(who), None
+        while True:
+            page, below = await rows.page(wanted, below, _PAGE)
+            for row in page:
+                after = 0
+                while turns := await rows.turns(row.id, after):
+                    after = turns[-1].id
+                    lines = [_line(row, turn) for turn in turns]
+                    yield "".join(lines).encode()
+            if below is None:
+                return
+
+
+def _query(wanted: ConversationFilter, words: str = "") -> ConversationQuery:
+    limits = {"since": wanted.since, "before": wanted.before}
+    times = {name: round(at.timestamp() * 1000) for name, at in limits.items() if at is not None}
+    mac = read_mac(wanted.device) if wanted.device else ""
+    return ConversationQuery(mac=mac, agent=wanted.agent, words=words, **times)
+
+
+def _conversation(row: Any) -> RecordedConversation:
+    started, ended = time_of(row.started), time_of(row.ended)
+    assert started and ended  # noqa: S101 - for the type checker
+    return RecordedConversation(
+        id=row.id, device=mac_text(row.mac), agent=row.agent, started=started, ended=ended, turns=row.turns
+    )
+
+
+def _turn(row: Any) -> ConversationTurn:
+    values = {name: value for name, value in row._mapping.items() if name not in _HIDDEN}  # noqa: SLF001 - public
+    return ConversationTurn(**{**values, "at": time_of(row.at)})
+
+
+def _line(conversation: Any, turn: Any) -> str:
+    shape = _turn(turn).model_dump(mode="json")
+    return json.dumps({"conversation": conversation.id, "device": mac_text(conversation.mac), **shape}) + "\n"

@@ -1,0 +1,183 @@
+"""`/v1/devices:import` and `:export`: files of devices, piece by piece."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request
+from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
+
+from fleet.adapters.sql.device_import import DeviceImport
+from fleet.adapters.sql.device_rows import AT_ONCE
+from fleet.adapters.sql.device_search import MOST_ROWS, DeviceSearch
+from fleet.adapters.sql.tag_keys import TagKeys
+from fleet.core.permissions import DEVICES_READ, DEVICES_WRITE
+from fleet.core.query.conditions import Condition
+from fleet.roles.control.access import Principal, Who
+from fleet.roles.control.device_queries import device_json, read_query
+from fleet.roles.control.problems import Problem
+from fleet.roles.control.routing import Routes
+from fleet.roles.control.services import ControlServices
+from fleet.wire.control.device_file import (
+    DeviceFileReader,
+    DeviceLine,
+    FileError,
+    Format,
+    LineError,
+    write_csv,
+    write_csv_heading,
+)
+from fleet.wire.control.devices import FilterText, ImportReport, LineFault
+from fleet.wire.control.shapes import Shape
+
+MOST_ERRORS = 1_000
+"""Errors of single lines that an answer names."""
+LARGEST_FILE = 1_000_000_000
+_SILENT_SECONDS = 20.0
+"""Longest wait for the next piece of a file."""
+_FORMATS: dict[str, Format] = {"text/csv": "csv", "application/x-ndjson": "ndjson", "application/ndjson": "ndjson"}
+
+
+class ExportQuery(Shape):
+    """Which devices a file has, and its form."""
+
+    format: Literal["csv", "ndjson"] = "csv"
+    filter: FilterText = ""
+
+
+class FileRoutes:
+    """Imports and exports devices."""
+
+    def __init__(self, services: ControlServices, routes: Routes) -> None:
+        self._services, self._database = services, services.database
+        routes.add("GET /devices:export", self.export, DEVICES_READ, model=None)
+        routes.add("POST /devices:import", self.import_, DEVICES_WRITE, streamed=True)
+
+    async def export(self, who: Who, query: Annotated[ExportQuery, Query()]) -> StreamingResponse:
+        """Return the devices that a query means as a file. What a spreadsheet takes for a formula is marked as text."""
+        condition = read_query(query.filter)
+        tags = await TagKeys(self._database).of(who.tenant)
+        kind = "text/csv; charset=utf-8; header=present" if query.format == "csv" else "application/x-ndjson"
+        headers = {"Content-Disposition": f'attachment; filename="devices.{query.format}"'}
+        lines = self._csv(who, condition, tags) if query.format == "csv" else self._ndjson(who, condition)
+        return StreamingResponse(lines, headers=headers, media_type=kind)
+
+    async def import_(self, request: Request, who: Who) -> ImportReport:
+        """Register and change the devices of a file: `text/csv` with a heading, or `application/x-ndjson`.
+
+        What a line does not name stays. Lines that cannot be taken are named in the answer; the others are taken, and
+        an import that is repeated changes nothing. A kill in the middle leaves whole batches of lines.
+        """
+        form = _FORMATS.get(request.headers.get("content-type", "").partition(";")[0].strip().lower())
+        if form is None:
+            raise Problem(415, "wrong-type", f"Content-Type must be one of {', '.join(_FORMATS)}")
+        work = _Import(self._services, request, who)
+        reader, size = DeviceFileReader(form), 0
+        try:
+            async for piece in _pieces(request):
+                size += len(piece)
+                if size > LARGEST_FILE:
+                    raise Problem(413, "too-large", f"a file has at most {LARGEST_FILE} bytes")
+                for found in reader.feed(piece):
+                    await work.take(found)
+            for found in reader.feed(b"", end=True):
+                await work.take(found)
+            await work.flush()
+        except FileError as error:
+            await work.flush()
+            raise Problem(400, "bad-file", f"{error}; {work.done} devices before it were taken") from error
+        return work.report()
+
+    async def _csv(self, who: Principal, condition: Condition, tags: list[str]) -> AsyncIterator[str]:
+        yield write_csv_heading(tags)
+        async for page in self._pages(who, condition):
+            yield "".join(write_csv(one, tags) for one in page)
+
+    async def _ndjson(self, who: Principal, condition: Condition) -> AsyncIterator[str]:
+        async for page in self._pages(who, condition):
+            yield "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in page)
+
+    async def _pages(self, who: Principal, condition: Condition) -> AsyncIterator[list[dict[str, Any]]]:
+        search, cursor = DeviceSearch(self._database, who.tenant), ""
+        while True:
+            page = await search.page(condition, cursor=cursor, limit=MOST_ROWS)
+            yield [device_json(one) for one in page.devices]
+            cursor = page.cursor
+            if not cursor:
+                return
+
+
+class _Import:
+    """Writes lines in batches, each with its audit line in one transaction."""
+
+    def __init__(self, services: ControlServices, request: Request, who: Principal) -> None:
+        self._services, self._request, self._who = services, request, who
+        self._batch: dict[str, tuple[int, DeviceLine]] = {}
+        self._errors: list[LineFault] = []
+        self._added = self._changed = self._taken = self._failed = 0
+
+    @property
+    def done(self) -> int:
+        return self._added + self._changed
+
+    async def take(self, found: tuple[int, DeviceLine] | LineError) -> None:
+        if isinstance(found, LineError):
+            self._fail(found.line, found.message)
+            return
+        number, line = found
+        if line.mac in self._batch or len(self._batch) == AT_ONCE:
+            await self.flush()
+        self._batch[line.mac] = number, line
+
+    async def flush(self) -> None:
+        if not self._batch:
+            return
+        batch, self._batch = self._batch, {}
+        async with self._services.changes.begin(self._request) as change:
+            done = await DeviceImport(change.sql, self._who.tenant).write([line for _, line in batch.values()])
+            if done.added or done.changed:
+                after = {"added": list(done.added), "changed": list(done.changed)}
+                await change.audit("device.import", "devices", after=after)
+        self._added += len(done.added)
+        self._changed += len(done.changed)
+        self._taken += len(batch) - len(done.foreign) - len(done.overfull)
+        for mac in done.foreign:
+            self._fail(batch[mac][0], "this MAC is registered already")
+        for mac in done.overfull:
+            self._fail(batch[mac][0], "the device would have too many tags")
+
+    def report(self) -> ImportReport:
+        return ImportReport(
+            added=self._added,
+            changed=self._changed,
+            unchanged=self._taken - self.done,
+            failed=self._failed,
+            errors=self._errors,
+        )
+
+    def _fail(self, line: int, message: str) -> None:
+        self._failed += 1
+        if len(self._errors) < MOST_ERRORS:
+            self._errors.append(LineFault(line=line, message=message))
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body as it comes.
+
+    Raises:
+        Problem: Nothing came for too long (408), or it broke off (400).
+    """
+    stream = aiter(request.stream())
+    while True:
+        try:
+            async with asyncio.timeout(_SILENT_SECONDS):
+                piece = await anext(stream)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise Problem(408, "too-slow", "the file did not come in time", headers={"Connection": "close"}) from None
+        except ClientDisconnect:
+            raise Problem(400, "broken-off", "the request broke off") from None
+        yield piece

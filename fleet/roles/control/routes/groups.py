@@ -1,0 +1,143 @@
+"""`/v1/groups`: static groups, and dynamic ones that are saved queries."""
+
+from typing import Annotated
+
+from fastapi import Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from fleet.adapters.sql.device_search import DeviceSearch
+from fleet.adapters.sql.group_rows import GroupChange, GroupRow, GroupRows
+from fleet.adapters.sql.token_rows import NameTaken
+from fleet.core.permissions import DEVICES_READ, GROUPS_WRITE
+from fleet.core.query.conditions import EVERYTHING, AllOf, Comparison
+from fleet.roles.control.access import Principal, Who
+from fleet.roles.control.device_queries import device_json, page_of, read_fields, read_query
+from fleet.roles.control.problems import Problem, not_found
+from fleet.roles.control.routing import Routes
+from fleet.roles.control.services import ControlServices
+from fleet.roles.control.versions import etag, expected_version
+from fleet.wire.control.devices import DevicePage, DeviceQuery
+from fleet.wire.control.groups import Group, GroupAddition, GroupPage, GroupPatch, MemberChange, MemberMacs
+
+GroupId = Annotated[int, Path(ge=1, lt=2**62)]
+_MOST_GROUPS = 1_000
+"""Groups of a tenant."""
+
+
+class GroupRoutes:
+    """Groups of devices."""
+
+    def __init__(self, services: ControlServices, routes: Routes) -> None:
+        self._services, self._database = services, services.database
+        routes.add("GET /groups", self.list, DEVICES_READ)
+        routes.add("POST /groups", self.add, GROUPS_WRITE, model=Group, status=201)
+        routes.add("GET /groups/{group}", self.read, DEVICES_READ, model=Group)
+        routes.add("PATCH /groups/{group}", self.change, GROUPS_WRITE, model=Group)
+        routes.add("DELETE /groups/{group}", self.remove, GROUPS_WRITE, model=None, status=204)
+        routes.add("GET /groups/{group}/members", self.members, DEVICES_READ, model=DevicePage)
+        routes.add("POST /groups/{group}/members:add", self.add_members, GROUPS_WRITE, model=MemberChange)
+        routes.add("POST /groups/{group}/members:remove", self.remove_members, GROUPS_WRITE, model=MemberChange)
+
+    async def list(
+        self,
+        who: Who,
+        cursor: Annotated[str, Query(pattern=r"^\d{0,18}$")] = "",
+        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    ) -> GroupPage:
+        """Return the groups, in the order in which they were made."""
+        found = await GroupRows(self._database, who.tenant).page(int(cursor or "0"), limit + 1)
+        more = len(found) > limit
+        return GroupPage(items=[_shape(row) for row in found[:limit]], next=str(found[limit - 1].id) if more else None)
+
+    async def add(self, request: Request, who: Who, body: GroupAddition) -> Response:
+        """Make a group; with a query it is dynamic: its members are the devices that the query means at the time."""
+        read_query(body.query)
+        async with self._services.changes.begin(request) as change:
+            rows = GroupRows(change.sql, who.tenant)
+            if await rows.count() >= _MOST_GROUPS:
+                raise Problem(409, "too-many-groups", f"there are at most {_MOST_GROUPS} groups")
+            try:
+                row = await rows.add(body.name, body.query, body.notes)
+            except NameTaken as error:
+                raise Problem(409, "name-taken", str(error)) from error
+            await change.audit("group.create", f"group/{row.id}", after=body.model_dump())
+            return change.answer(_shape(row), status=201, headers={"ETag": etag(row.version)})
+
+    async def read(self, who: Who, group: GroupId) -> JSONResponse:
+        """Return a group."""
+        row = await self._row(who, group)
+        return JSONResponse(_shape(row).model_dump(), headers={"ETag": etag(row.version)})
+
+    async def change(self, request: Request, who: Who, group: GroupId, body: GroupPatch) -> Response:
+        """Change a group; what the body does not name stays."""
+        version, row = expected_version(request), await self._row(who, group)
+        if body.query is not None and bool(body.query.strip()) != bool(row.query):
+            raise Problem(409, "other-kind", "a static group gets no query, and a dynamic one keeps a query")
+        read_query(body.query or "")
+        async with self._services.changes.begin(request) as change:
+            rows = GroupRows(change.sql, who.tenant)
+            try:
+                changed = await rows.change(group, GroupChange(body.name, body.query, body.notes), version=version)
+            except NameTaken as error:
+                raise Problem(409, "name-taken", str(error)) from error
+            if changed is None:
+                raise not_found("group")
+            before, after = (_shape(one).model_dump() for one in changed)
+            await change.audit("group.update", f"group/{group}", before=before, after=after)
+            return change.answer(_shape(changed[1]), headers={"ETag": etag(changed[1].version)})
+
+    async def remove(self, request: Request, who: Who, group: GroupId) -> Response:
+        """Delete a group. Its devices stay."""
+        async with self._services.changes.begin(request) as change:
+            rows = GroupRows(change.sql, who.tenant)
+            row = await rows.read(group)
+            if row is None or not await rows.remove(group):
+                raise not_found("group")
+            await change.audit("group.delete", f"group/{group}", before=_shape(row).model_dump())
+            return change.answer(status=204)
+
+    async def members(self, who: Who, group: GroupId, query: Annotated[DeviceQuery, Query()]) -> JSONResponse:
+        """Return a page of the devices in a group; with a filter, of those that it means, too."""
+        row, names = await self._row(who, group), read_fields(query.fields)
+        inside = read_query(row.query) if row.query else Comparison("group", "=", row.name)
+        wanted = read_query(query.filter)
+        condition = inside if wanted == EVERYTHING else AllOf((inside, wanted))
+        search = DeviceSearch(self._database, who.tenant)
+        page = await page_of(search, condition, query)
+        return JSONResponse({"items": [device_json(one, names) for one in page.devices], "next": page.cursor or None})
+
+    async def add_members(self, request: Request, who: Who, group: GroupId, body: MemberMacs) -> Response:
+        """Add devices to a static group."""
+        return await self._change_members(request, who, group, body, "add")
+
+    async def remove_members(self, request: Request, who: Who, group: GroupId, body: MemberMacs) -> Response:
+        """Remove devices from a static group."""
+        return await self._change_members(request, who, group, body, "remove")
+
+    async def _change_members(
+        self, request: Request, who: Principal, group: int, body: MemberMacs, verb: str
+    ) -> Response:
+        macs = list(dict.fromkeys(body.macs))
+        async with self._services.changes.begin(request) as change:
+            rows = GroupRows(change.sql, who.tenant)
+            row = await rows.read(group)
+            if row is None:
+                raise not_found("group")
+            if row.query:
+                raise Problem(409, "dynamic", "the members of a dynamic group follow from its query")
+            unknown = await rows.add_members(group, macs) if verb == "add" else []
+            changed = len(macs) - len(unknown) if verb == "add" else await rows.remove_members(group, macs)
+            known = [mac for mac in macs if mac not in unknown]
+            await change.audit(f"group.members.{verb}", f"group/{group}", after={"macs": known})
+            return change.answer(MemberChange(changed=changed, unknown=unknown))
+
+    async def _row(self, who: Principal, group: int) -> GroupRow:
+        row = await GroupRows(self._database, who.tenant).read(group)
+        if row is None:
+            raise not_found("group")
+        return row
+
+
+def _shape(row: GroupRow) -> Group:
+    kind = "dynamic" if row.query else "static"
+    return Group(id=row.id, name=row.name, kind=kind, query=row.query, notes=row.notes, version=row.version)

@@ -1,0 +1,178 @@
+"""Routes with their scopes: each declares what it needs, and nothing runs before that was checked."""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypedDict, Unpack
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive
+
+from fleet.roles.control.access import ANY_SCOPE, TokenAccess
+from fleet.roles.control.problems import Problem
+
+__all__ = ["ANY_SCOPE", "OPEN", "ControlRoute", "Routes"]
+
+OPEN: Final = ""
+"""The scope of a route that needs no token."""
+LARGEST_BODY = 1_000_000
+"""Bytes of a request, unless its route has another bound."""
+BODY_SECONDS = 20.0
+_MOST_READ = 4
+"""A body of up to so many times its bound is read to its end, so that the client reads the answer."""
+_NUL = re.compile(rb"\0|(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL character in JSON, as itself or as an escape."""
+
+Endpoint = Callable[..., Any]
+Handle = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class Middle(Protocol):
+    """Runs between the check of a token and the endpoint."""
+
+    async def __call__(self, request: Request, body: bytes, handle: Handle) -> Response: ...
+
+
+class RouteOptions(TypedDict, total=False):
+    """What few routes need."""
+
+    model: Any
+    """Of the answer, if the endpoint returns a Response."""
+    status: int
+    """Of a successful answer; 200 unless named."""
+    streamed: bool
+    """Whether the endpoint reads the body itself, piece by piece; it then bounds it."""
+    largest_body: int
+    """Bytes; `LARGEST_BODY` unless named."""
+    hidden: bool
+    """Whether the documentation leaves the route out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteTerms:
+    """What a route demands of a request before its endpoint runs; see `Routes.add`."""
+
+    scope: str
+    streamed: bool
+    largest_body: int
+    access: TokenAccess
+    middle: Middle
+
+
+class ControlRoute(APIRoute):
+    """A route that checks the token before it reads the body; `Routes` makes them."""
+
+    def __init__(self, path: str, endpoint: Endpoint, terms: RouteTerms, **more: Any) -> None:
+        self.terms = terms
+        super().__init__(path, endpoint, **more)
+
+    def get_route_handler(self) -> Handle:
+        inner, terms = super().get_route_handler(), self.terms
+
+        async def handle(request: Request) -> Response:
+            if "\0" in request.scope["path"] or b"%00" in request.scope["query_string"]:
+                raise _nul()
+            headers: dict[str, str] = {}
+            if terms.scope != OPEN:
+                principal = await terms.access.admit(request, terms.scope)
+                request.state.principal = principal
+                headers = terms.access.limits(principal)
+            if terms.streamed:
+                response = await inner(request)
+            else:
+                body = await _read(request, terms.largest_body)
+                if _NUL.search(body):
+                    raise _nul()
+                response = await terms.middle(Request(request.scope, _replay(body, request.receive)), body, inner)
+            response.headers.update(headers)
+            return response
+
+        return handle
+
+
+class Routes:
+    """Adds the routes of the API to an app.
+
+    Args:
+        router: Of the app.
+        access: Checks tokens.
+        middle: Runs between the check and the endpoint.
+    """
+
+    def __init__(self, router: APIRouter, access: TokenAccess, middle: Middle) -> None:
+        self._router, self._access, self._middle = router, access, middle
+
+    def add(self, verb: str, endpoint: Endpoint, scope: str, **more: Unpack[RouteOptions]) -> None:
+        """Add a route.
+
+        Args:
+            verb: Method and path below `/v1`, such as `GET /devices/{mac}`. The first word of the path is the tag.
+            endpoint: An async function with typed parameters; its docstring goes into the documentation.
+            scope: Of `fleet.core.permissions`, or `OPEN`, or `ANY_SCOPE`.
+            more: See `RouteOptions`.
+        """
+        method, _, path = verb.partition(" ")
+        largest_body = more.get("largest_body", LARGEST_BODY)
+        terms = RouteTerms(scope, more.get("streamed", False), largest_body, self._access, self._middle)
+        security: list[dict[str, list[str]]] = [] if scope == OPEN else [{"token": []}]
+        self._router.routes.append(
+            ControlRoute(
+                f"/v1{path}",
+                endpoint,
+                terms,
+                methods=[method],
+                status_code=more.get("status", 200),
+                include_in_schema=not more.get("hidden", False),
+                tags=[path.strip("/").partition("/")[0].partition(":")[0]],
+                openapi_extra={"x-scope": scope, "security": security},
+                **({"response_model": more["model"]} if "model" in more else {}),
+            )
+        )
+
+
+def _nul() -> Problem:
+    """Return the answer for a request with the one character that PostgreSQL cannot keep."""
+    return Problem(400, "invalid", "a request must not hold NUL characters")
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    """Return the body.
+
+    Raises:
+        Problem: It is too large (413), did not come in time (408), or broke off (400).
+    """
+    named = request.headers.get("content-length", "")
+    body, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            if not named.isdigit() or int(named[:20]) <= _MOST_READ * limit:
+                async for piece in request.stream():
+                    size += len(piece)
+                    if size <= limit:
+                        body += piece
+                    elif size > _MOST_READ * limit:
+                        break
+                if size <= limit:
+                    return bytes(body)
+    except TimeoutError:
+        raise Problem(408, "too-slow", "the request did not come in time", headers={"Connection": "close"}) from None
+    except ClientDisconnect:
+        raise Problem(400, "broken-off", "the request broke off") from None
+    raise Problem(413, "too-large", f"a request has at most {limit} bytes", headers={"Connection": "close"})
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return what gives a body that was read already, and then what comes after it."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

@@ -1,0 +1,36 @@
+"""What the routes of control use."""
+
+from dataclasses import dataclass, field
+
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.sql.database import Database
+from fleet.adapters.sql.token_rows import TokenRows
+from fleet.core.agent_settings import AgentModels
+from fleet.roles.control.access import TokenAccess
+from fleet.roles.control.agents.trial import NoModels
+from fleet.roles.control.changes import Changes
+from fleet.roles.control.cursors import Cursors
+from fleet.roles.control.first_token import FirstTokenCode
+from fleet.roles.control.following.following import Following
+from fleet.roles.control.settings import ControlSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ControlServices:
+    """What the routes of control use."""
+
+    settings: ControlSettings
+    database: Database
+    store: Store
+    access: TokenAccess
+    changes: Changes
+    cursors: Cursors
+    first_token: FirstTokenCode
+    following: Following
+    models: AgentModels = field(default_factory=NoModels)
+    """For trials of agents."""
+
+    @property
+    def tokens(self) -> TokenRows:
+        """The tokens, outside of a change."""
+        return TokenRows(self.database)

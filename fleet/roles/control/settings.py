@@ -1,0 +1,20 @@
+"""The settings that control reads."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import SecretStr
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSettings:
+    """The settings that control reads."""
+
+    operator_tokens_file: Path | None
+    data_dir: Path
+    rate_control: str
+    secret_keys: SecretStr | None
+    event_days: int
+    conversation_days: int
+    audit_days: int
+    renewal_days: float

@@ -1,0 +1,34 @@
+"""The reports of edges that an answer was spoken, or interrupted, become events."""
+
+import logging
+
+from fleet.adapters.redis.sessions.spoken_answers import SpokenAnswers
+from fleet.adapters.redis.shards.inbox import StreamEntry
+from fleet.roles.worker.ownership.shard import Shard
+from fleet.wire.edge_messages import AnswerDoneEvent, AnswerInterruptedEvent
+from fleet.wire.fleet_events import SpokenData
+
+log = logging.getLogger(__name__)
+
+
+class SpokenReports:
+    """Takes the reports.
+
+    Args:
+        answers: Writes their events.
+    """
+
+    def __init__(self, answers: SpokenAnswers) -> None:
+        self._answers = answers
+
+    async def take(self, shard: Shard, entry: StreamEntry, answer: AnswerDoneEvent | AnswerInterruptedEvent) -> None:
+        """Write the event of a spoken answer, and discard the entry that reports it."""
+        log.debug("speech done", extra={"turn": answer.turn})
+        spoken = SpokenData(
+            turn=answer.turn,
+            session=answer.session,
+            first_audio_ms=answer.first_audio_ms,
+            spoken_ms=answer.spoken_ms,
+            interrupted=isinstance(answer, AnswerInterruptedEvent),
+        )
+        await self._answers.note(shard.owner, answer.device, entry, spoken)

@@ -1,0 +1,1 @@
+"""Requests and answers of the API of control, one file per noun."""

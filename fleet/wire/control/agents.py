@@ -1,0 +1,145 @@
+"""Agents: drafts, published versions, assignments, and a trial in text."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+
+from fleet.wire.agents import AgentDocument
+from fleet.wire.control.shapes import Shape, Time
+
+ObjectName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
+Notes = Annotated[str, StringConstraints(max_length=4000)]
+
+
+def _refuse_unknown(value: Any) -> Any:
+    """Refuse fields that a document does not have: what people write is checked, what is stored is not."""
+    if isinstance(value, dict):
+        _check(value, AgentDocument.model_construct(), "")
+    return value
+
+
+def _check(value: dict[Any, Any], part: Any, place: str) -> None:
+    known = type(part).model_fields
+    for name, inner in value.items():
+        if name not in known:
+            raise ValueError(f"there is no field {place}{str(name)[:60]}")
+        default = known[name].default
+        if isinstance(inner, dict) and hasattr(type(default), "model_fields"):
+            _check(inner, default, f"{place}{name}.")
+
+
+Draft = Annotated[AgentDocument, BeforeValidator(_refuse_unknown)]
+_EXAMPLE: dict[str, Any] = {
+    "prompt": "You are a pirate.",
+    "language": "en",
+    "voice": {"name": "zm_yunxi", "speed": 1.1},
+}
+
+
+class NewAgent(Shape):
+    """An agent to make. It counts for no device before it is published and assigned."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "pirate", "draft": _EXAMPLE}]})
+
+    name: ObjectName
+    notes: Notes = ""
+    draft: Draft = AgentDocument()
+
+
+class AgentChange(Shape):
+    """What to change of an agent; a draft replaces the whole draft."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"notes": "For the ships."}]})
+
+    name: ObjectName | None = None
+    notes: Notes | None = None
+    draft: Draft | None = None
+
+
+class Agent(Shape):
+    """An agent. `live` is the number of the version that counts, 0 while none was published.
+
+    `version` counts the changes of the agent itself; it is the ETag.
+    """
+
+    id: int
+    name: str
+    notes: str
+    draft: AgentDocument
+    live: int
+    created: Time
+    version: int = 0
+
+
+class AgentVersion(Shape):
+    """A published version of an agent; it never changes."""
+
+    number: int
+    document: AgentDocument
+    author: str
+    created: Time
+    live: bool
+
+
+class Rollback(Shape):
+    """The version that is to count again."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"number": 1}]})
+
+    number: Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class Trial(Shape):
+    """A text for the draft of an agent. Nobody's history, tools or memory take part."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Who are you?"}]})
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+
+class TrialAnswer(Shape):
+    """What the model of a draft answered."""
+
+    text: str
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+
+
+class NewAssignment(Shape):
+    """Whom to give an agent: one of `device` (a MAC), `group` (its id) and `site`.
+
+    A device's own agent goes before that of its groups, that of the group with the highest rank before others, and all
+    before that of the site.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"site": True}]})
+
+    device: Annotated[str, StringConstraints(max_length=32)] | None = None
+    group: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    site: Literal[True] | None = None
+    rank: Annotated[int, Field(ge=-1000, le=1000)] = 0
+
+
+class Assignment(Shape):
+    """An agent that was given to a device, a group or the site."""
+
+    agent: int
+    device: str | None = None
+    group: int | None = None
+    site: bool = False
+    rank: int = 0
+
+
+class Settled(Shape):
+    """How many devices got another agent; `more` if the rest of them gets it within half a minute."""
+
+    devices: int
+    more: bool = False
+
+
+class Compiled(Shape):
+    """What was written into Redis."""
+
+    agents: int
+    devices: int

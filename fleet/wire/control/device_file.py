@@ -1,0 +1,216 @@
+"""Files of devices: CSV and NDJSON, read and written line by line.
+
+The columns of CSV are `mac`, `name`, `notes`, `serial`, `agent`, `attributes` (JSON), and `tag.KEY` for each tag. A
+cell that a spreadsheet would take for a formula gets an apostrophe in front; reading removes it.
+"""
+
+import codecs
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fleet.wire.control.device_texts import AgentName, Attributes, Mac, Name, Notes, Serial, Tags
+
+Format = Literal["csv", "ndjson"]
+LONGEST_LINE = 32_000
+"""Characters of one device in a file."""
+MOST_COLUMNS = 100
+COLUMNS = ("mac", "name", "notes", "serial", "agent", "attributes")
+REPORTED = (
+    *("state", "board", "firmware", "client", "language", "online"),
+    *("first_seen", "last_seen", "last_boot", "version"),
+)
+"""What a file that was written here says beyond them; reading passes over it."""
+_TAG = "tag."
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLine:
+    """A device of a file: what it does not name stays as it is. A tag with an empty value is removed."""
+
+    mac: str
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Values of `name`, `notes`, `serial`, `agent`, `attributes`."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LineError:
+    """Why a line cannot be read. Lines count from 1; a line of CSV may hold line breaks in quotes."""
+
+    line: int
+    message: str
+
+
+class FileError(ValueError):
+    """The file as a whole cannot be read, for instance its heading; reading ends."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    mac: Mac
+    name: Name = ""
+    notes: Notes = ""
+    serial: Serial = ""
+    agent: AgentName = ""
+    attributes: Attributes = {}
+    tags: Tags = {}
+
+
+class DeviceFileReader:
+    """Reads a file piece by piece, and holds no more than a line of it.
+
+    Args:
+        form: Of the file.
+    """
+
+    def __init__(self, form: Format) -> None:
+        self._form: Format = form
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._rest = ""
+        self._line = 0
+        self._heading: list[str] | None = None
+
+    def feed(self, piece: bytes, *, end: bool = False) -> Iterator[tuple[int, DeviceLine] | LineError]:
+        """Yield the devices that are complete now, with the number of their line, and what is wrong with others.
+
+        Args:
+            piece: The next bytes.
+            end: Whether these are the last ones.
+
+        Raises:
+            FileError: The file is not UTF-8, its heading is wrong, or a line is too long.
+        """
+        try:
+            self._rest += self._decoder.decode(piece, final=end)
+        except UnicodeDecodeError as error:
+            raise FileError("the file is not UTF-8") from error
+        lines = self._rest.split("\n")
+        self._rest = lines.pop()
+        record = ""
+        for line in lines:
+            record = f"{record}\n{line}" if record else line
+            self._line += 1
+            if self._form == "csv" and record.count('"') % 2:
+                if len(record) > LONGEST_LINE:
+                    raise FileError(f"line {self._line}: a quote has no end")
+                continue
+            yield from self._take(record)
+            record = ""
+        # An open quote goes on in the next piece.
+        self._rest = f"{record}\n{self._rest}" if record else self._rest
+        self._line -= record.count("\n") + 1 if record else 0
+        if len(self._rest) > LONGEST_LINE:
+            raise FileError(f"line {self._line + 1} is longer than {LONGEST_LINE} characters")
+        if end and self._rest:
+            rest, self._rest = self._rest, ""
+            self._line += rest.count("\n") + 1
+            yield from self._take(rest)
+
+    def _take(self, record: str) -> Iterator[tuple[int, DeviceLine] | LineError]:
+        record = record.rstrip("\r")
+        if len(record) > LONGEST_LINE:
+            raise FileError(f"line {self._line} is longer than {LONGEST_LINE} characters")
+        if not record.strip():
+            return
+        if self._form == "ndjson":
+            yield self._checked(_json(record))
+        elif self._heading is None:
+            self._heading = _heading(record)
+        else:
+            yield self._checked(self._cells(record))
+
+    def _cells(self, record: str) -> dict[str, Any] | str:
+        cells = next(csv.reader(io.StringIO(record)))
+        heading = self._heading or []
+        if len(cells) > len(heading):
+            return f"it has {len(cells)} cells, and the heading has {len(heading)}"
+        values: dict[str, Any] = {}
+        tags: dict[str, str] = {}
+        for name, cell in zip(heading, map(_plain, cells), strict=False):
+            if name.startswith(_TAG):
+                tags[name.removeprefix(_TAG)] = cell
+            elif name in REPORTED:
+                continue
+            elif name != "attributes":
+                values[name] = cell
+            else:
+                found = _json(cell) if cell else {}
+                if isinstance(found, str):
+                    return f"attributes: {found}"
+                values[name] = found
+        return {**values, "tags": tags} if tags else values
+
+    def _checked(self, values: dict[str, Any] | str) -> tuple[int, DeviceLine] | LineError:
+        if isinstance(values, str):
+            return LineError(self._line, values)
+        values = {name: value for name, value in values.items() if name not in REPORTED}
+        tags = values.get("tags")
+        removed = [key for key, value in tags.items() if value in ("", None)] if isinstance(tags, dict) else []
+        if isinstance(tags, dict) and removed:
+            # Keys of removed tags are checked with a value in place of none.
+            values = {**values, "tags": {**tags, **dict.fromkeys(removed, "-")}}
+        try:
+            line = _Line.model_validate(values)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            return LineError(self._line, f"{'.'.join(map(str, fault['loc']))[:100]}: {fault['msg'][:200]}")
+        named = {name: getattr(line, name) for name in line.model_fields_set if name not in ("mac", "tags")}
+        return self._line, DeviceLine(line.mac, named, {**line.tags, **dict.fromkeys(removed, "")})
+
+
+def write_csv_heading(tags: Sequence[str]) -> str:
+    """Return the heading of a CSV file with columns for some tags."""
+    return _row([*COLUMNS, *(f"{_TAG}{key}" for key in tags), *REPORTED])
+
+
+def write_csv(device: Mapping[str, Any], tags: Sequence[str]) -> str:
+    """Return the row of a device: `COLUMNS`, `REPORTED` and `tags` by name."""
+    cells = [device[name] for name in COLUMNS[:-1]]
+    attributes = json.dumps(device["attributes"], ensure_ascii=False) if device["attributes"] else ""
+    tagged = (device["tags"].get(key, "") for key in tags)
+    return _row([*cells, attributes, *tagged, *(device[name] for name in REPORTED)])
+
+
+def _row(cells: Iterable[Any]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(map(_safe, cells))
+    return out.getvalue()
+
+
+def _safe(cell: Any) -> str:
+    text = "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
+    # What begins with an apostrophe gets one more, so that reading takes away what writing added.
+    return f"'{text}" if text.startswith((*_FORMULA, "'")) else text
+
+
+def _plain(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith((*_FORMULA, "'")) else cell
+
+
+def _heading(record: str) -> list[str]:
+    names = [name.strip() for name in next(csv.reader(io.StringIO(record)))]
+    unknown = [name for name in names if name not in (*COLUMNS, *REPORTED) and not name.startswith(_TAG)]
+    if "mac" not in names:
+        raise FileError("the heading has no column mac")
+    if unknown:
+        known = ", ".join((*COLUMNS, "tag.KEY"))
+        raise FileError(f"the heading has the unknown column {unknown[0][:60]!r}; columns are {known}")
+    if len(set(names)) < len(names) or len(names) > MOST_COLUMNS:
+        raise FileError(f"the heading names a column twice, or more than {MOST_COLUMNS} columns")
+    return names
+
+
+def _json(text: str) -> dict[str, Any] | str:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return "it is no JSON"
+    return found if isinstance(found, dict) else "it is no JSON object"

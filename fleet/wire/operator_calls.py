@@ -1,0 +1,20 @@
+"""An operator's call of a tool, as it waits in a shard's queue for the shard's owner."""
+
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.json import Decoder
+
+
+class OperatorCall(Struct, frozen=True, kw_only=True):
+    """A call; its arguments fit the tool's schema."""
+
+    device: str
+    call: str
+    """Its id, which names its record."""
+    tool: str
+    """The tool's name as the device announced it."""
+    arguments: dict[str, Any]
+
+
+OPERATOR_CALLS: Final[Decoder[OperatorCall]] = Decoder(OperatorCall)

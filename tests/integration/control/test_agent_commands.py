@@ -1,0 +1,173 @@
+"""`fleet agents`, `providers`, `audit`, `tokens` and `db compile`, over a running control."""
+
+import asyncio
+import json
+import stat
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet.adapters.files.operator_tokens import GATEWAY_CONNECT, OperatorTokens
+from fleet.adapters.redis.agents.compiled_agents import CompiledAgents
+from fleet.adapters.redis.agents.known_agents import KnownAgents
+from fleet.adapters.sealing import Sealer, new_key
+from fleet.adapters.sql.database import Database, database_url
+from fleet.adapters.sql.migrate import upgrade
+from fleet.adapters.sql.provider_rows import ProviderRows
+from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, TextDelta, ToolOffer
+from fleet.wire.agents import CompiledAgent
+from tests.support.command_line import CommandLine, command_line
+from tests.support.control_server import FULL, ControlStage, control_stage
+from tests.support.memory_store import memory_store
+
+MAC = "02:00:00:00:00:01"
+SECRET = new_key()
+
+
+class Parrot:
+    """A model that says whose prompt it has."""
+
+    async def find(self, agent: CompiledAgent) -> Llm:
+        return self
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
+    ) -> AsyncGenerator[LlmEvent, None]:
+        yield TextDelta(f"My prompt: {messages[0].text.partition(chr(10))[0]}")
+
+
+class Operator:
+    """Somebody with a command line."""
+
+    def __init__(self, fleet: CommandLine, stage: ControlStage) -> None:
+        self._fleet, self.stage = fleet, stage
+        self.tokens = stage.folder / "tokens"
+
+    async def run(self, *words: str, code: int = 0) -> str:
+        url = str(self.stage.client.base_url)
+        named = {"FLEET_CONTROL_URL": url, "FLEET_CONTROL_TOKEN": FULL, "FLEET_OPERATOR_TOKENS_FILE": str(self.tokens)}
+        done = await asyncio.to_thread(self._fleet.run, *words, **named)
+        assert done.returncode == code, (words, done)
+        return done.stdout + done.stderr if code else done.stdout
+
+    async def rows(self, *words: str) -> list[dict[str, Any]]:
+        """Return what a command lists, by its JSON."""
+        (found,) = json.loads(await self.run(*words, "--json")).values()
+        return list(found)
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[CommandLine]:
+    with command_line() as kept:
+        yield kept
+
+
+@pytest.fixture
+async def operator(fleet: CommandLine, tmp_path: Path) -> AsyncIterator[Operator]:
+    database, store = Database(database_url(f"sqlite:///{tmp_path / 'control.db'}")), await memory_store()
+    await upgrade(database)
+    async with control_stage(database, store, tmp_path, Parrot(), secret_keys=SECRET) as stage:
+        yield Operator(fleet, stage)
+    await store.close()
+    await database.close()
+
+
+async def prompt(operator: Operator) -> str | None:
+    """Return the prompt that a worker reads for the device."""
+    store = operator.stage.services.store
+    (digest,) = await CompiledAgents(store).of_devices([MAC])
+    return (await KnownAgents(store).find(digest)).document.prompt
+
+
+async def test_an_agent_is_made_published_assigned_and_rolled_back(operator: Operator, tmp_path: Path) -> None:
+    run = operator.run
+    draft = tmp_path / "draft.toml"
+    draft.write_text('prompt = "one"\nlanguage = "en"\n[voice]\nname = "onyx"\n', encoding="utf-8")
+    (made,) = await operator.rows("agents", "create", "ann", "--file", str(draft), "--set", "voice.speed=1.5")
+    assert made["draft"]["voice"] == {"name": "onyx", "speed": 1.5} and made["live"] == 0
+    assert "draft.promt" in (refused := await run("agents", "create", "bob", "--set", "promt=x", code=2)) or (
+        "there is no field promt" in refused
+    )
+    assert await run("agents", "try", "ann", "Who are you?") == "My prompt: one\n"
+    assert "version 1 of ann counts" in await run("agents", "publish", "ann")
+    await run("devices", "register", MAC)
+    assert "name one of" in await run("agents", "assign", "ann", code=2)
+    await run("agents", "assign", "ann", "--device", MAC)
+    assert await prompt(operator) == "one"
+    await run("agents", "edit", "ann", "--set", "prompt=two", "--unset", "voice.speed", "--notes", "ships")
+    (shown,) = await operator.rows("agents", "show", "ann")
+    assert (shown["draft"]["prompt"], shown["draft"]["voice"], shown["notes"]) == ("two", {"name": "onyx"}, "ships")
+    assert "voice.name" in await run("agents", "show", "ann")
+    assert "nothing to change" in await run("agents", "edit", "ann", code=2)
+    await run("agents", "publish", "ann")
+    assert await prompt(operator) == "two"
+    await run("agents", "rollback", "ann", "1")
+    assert await prompt(operator) == "one"
+    assert [(one["number"], one["live"]) for one in await operator.rows("agents", "versions", "ann")] == [
+        (2, False), (1, True)
+    ]  # fmt: skip
+    (given,) = await operator.rows("agents", "assignments")
+    assert (given["agent"], given["device"], given["group"]) == ("ann", MAC, None)
+    await run("agents", "unassign", "--device", MAC)
+    assert await prompt(operator) is None
+    await run("groups", "add", "vip")
+    await run("groups", "include", "vip", MAC)
+    await run("agents", "assign", "ann", "--group", "vip", "--rank", "5")
+    await run("agents", "assign", "ann", "--site")
+    assert await prompt(operator) == "one"
+    (compiled,) = await operator.rows("db", "compile")
+    assert compiled["agents"] == 1
+    await run("agents", "remove", "ann")
+    assert "there is no agent ann" in await run("agents", "publish", "ann", code=2)
+    assert await operator.rows("agents", "list") == []
+
+
+async def test_the_key_of_a_provider_goes_in_by_a_file_and_never_comes_out(operator: Operator, tmp_path: Path) -> None:
+    run, key = operator.run, tmp_path / "key"
+    key.write_text("sk-first\n", encoding="utf-8")
+    add = ("providers", "add", "house", "chat", "--base-url", "http://127.0.0.1:9/v1", "--key-file", str(key))
+    assert await run(*add) == "house is added\n"
+
+    async def kept() -> str:
+        (row,) = await ProviderRows(operator.stage.database, 1).page(0, 10)
+        return Sealer(SECRET).unseal(row.secret) if row.secret else ""
+
+    assert await kept() == "sk-first"
+    key.write_text("sk-second", encoding="utf-8")
+    await run("providers", "set-key", "house", str(key))
+    assert await kept() == "sk-second"
+    key.write_text("two\nlines", encoding="utf-8")
+    assert "one line" in await run("providers", "set-key", "house", str(key), code=2)
+    listed = await run("providers", "list", "--json")
+    assert "sk-" not in listed and json.loads(listed)["providers"][0]["has_key"]
+    assert "did not answer" in await run("providers", "test", "house", code=1)
+    await run("providers", "set-key", "house", "--clear")
+    assert await kept() == ""
+    lines = await operator.rows("audit", "--object", "provider/1")
+    assert [one["action"] for one in lines] == ["provider.change", "provider.change", "provider.create"]
+    assert "sk-" not in await run("audit") and "provider.create" in await run("audit", "--limit", "9")
+    exported = (await run("audit", "--action", "provider.create", "--export")).splitlines()
+    assert [json.loads(line)["object"] for line in exported] == ["provider/1"]
+    await run("providers", "remove", "house")
+    assert await operator.rows("providers", "list") == []
+
+
+async def test_tokens_are_made_by_control_and_those_of_other_roles_in_the_file(operator: Operator) -> None:
+    run = operator.run
+    token = (await run("tokens", "new", "--scope", "devices:read", "--expires", "2099-01-01T00:00:00Z", "desk")).strip()
+    assert (await operator.stage.ask("GET /v1/devices", token)).status_code == 200
+    assert not operator.tokens.exists()
+    file_token = (await run("tokens", "new", "--scope", GATEWAY_CONNECT, "anna")).strip()
+    assert OperatorTokens(operator.tokens).find(file_token)
+    assert stat.S_IMODE(operator.tokens.stat().st_mode) == 0o600
+    direct = (await run("tokens", "new", "--direct", "--scope", "devices:read", "desk")).strip()
+    assert OperatorTokens(operator.tokens).find(direct)
+    (desk,) = [one for one in await operator.rows("tokens", "list") if one["name"] == "desk"]
+    assert desk["scopes"] == ["devices:read"] and desk["expires"].startswith("2099")
+    assert {one["name"] for one in await operator.rows("tokens", "list", "--file")} == {"anna", "desk"}
+    assert await run("tokens", "revoke", "desk") == "desk is revoked\n"
+    assert (await operator.stage.ask("GET /v1/devices", token)).status_code == 401
+    assert not OperatorTokens(operator.tokens).find(direct)
+    assert "has no token" in await run("tokens", "revoke", "desk", code=1)

@@ -1,0 +1,86 @@
+"""`fleet events`, `fleet conversations` and `fleet usage`, and the client under them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet.adapters.redis.shards.events import Outbox
+from fleet.adapters.sql.database import Database, database_url
+from fleet.adapters.sql.migrate import upgrade
+from fleet.client import events as calls
+from fleet.client.client import AsyncFleetClient
+from fleet.ground.tasks import running
+from fleet.roles.control.leader.event_collector import EventCollector
+from tests.support.command_line import CommandLine, command_line
+from tests.support.control_server import FULL, ControlStage, control_stage
+from tests.support.memory_store import memory_store
+
+MAC = "02:00:00:00:00:01"
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[CommandLine]:
+    with command_line() as kept:
+        yield kept
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[ControlStage]:
+    """A running control with SQLite, and one conversation."""
+    database, store = Database(database_url(f"sqlite:///{tmp_path / 'control.db'}")), await memory_store()
+    await upgrade(database)
+    async with control_stage(database, store, tmp_path) as one, running("followers", one.services.following.run):
+        await happen(
+            one, "turn.answered", '{"turn":"t1","session":"s","user":"Hi?","answer":"Hello.","input_tokens":7}'
+        )
+        yield one
+    await store.close()
+    await database.close()
+
+
+async def happen(stage: ControlStage, kind: str, data: str, fence: int = 1) -> None:
+    store, shards = stage.services.store, range(stage.services.store.keys.shards)
+    offer = stage.services.following.tail.offer
+    collector = EventCollector(Outbox(store), stage.database, _copied, offer, shards)
+    await collector.begin(fence)
+    key = store.keys.events(store.keys.shard(MAC))
+    await store.client.execute_command("XADD", key, "*", "k", kind, "m", MAC, "d", data)
+    await collector.step()
+
+
+async def _copied(_: object) -> int:
+    return 0
+
+
+async def test_history_is_shown_exported_and_deleted(fleet: CommandLine, stage: ControlStage) -> None:
+    async def run(*words: str) -> str:
+        url = str(stage.client.base_url)
+        done = await asyncio.to_thread(fleet.run, *words, FLEET_CONTROL_URL=url, FLEET_CONTROL_TOKEN=FULL)
+        assert done.returncode == 0, (words, done)
+        return done.stdout
+
+    (event,) = map(json.loads, (await run("events", "--kinds", "turn")).splitlines())
+    assert (event["kind"], event["device"], event["data"]["turn"]) == ("turn.answered", MAC, "t1")
+    assert await run("events", "--after", "1") == ""
+    (talk,) = json.loads(await run("conversations", "list", "--words", "HELLO", "--json"))["conversations"]
+    assert (talk["device"], talk["turns"]) == (MAC, 1)
+    assert "Hello." in await run("conversations", "show", str(talk["id"]))
+    assert json.loads(await run("conversations", "export"))["answer"] == "Hello."
+    (sums,) = json.loads(await run("usage", "--by", "device", "--json"))["usage"]
+    assert (sums["device"], sums["turns"], sums["input_tokens"]) == (MAC, 1, 7)
+    assert "deleted" in await run("conversations", "delete", str(talk["id"]))
+    assert "0 conversations, 1 event" in await run("conversations", "erase", MAC)
+
+
+async def test_a_program_follows_events_from_where_it_was(stage: ControlStage) -> None:
+    async with AsyncFleetClient(str(stage.client.base_url), FULL) as client:
+        stream = calls.follow(client, kinds="turn", after=0)
+        number, kind, data = await anext(stream)
+        assert (number, kind, json.loads(data)["data"]["user"]) == (1, "turn.answered", "Hi?")
+        await happen(stage, "turn.failed", '{"turn":"t2"}', fence=2)
+        async with asyncio.timeout(60):
+            assert (await anext(stream))[:2] == (2, "turn.failed")
+        await stream.aclose()  # type: ignore[attr-defined]

@@ -1,0 +1,33 @@
+from pathlib import Path
+
+import pytest
+
+from fleet.adapters.sql.agent_rows import AgentRows
+from fleet.adapters.sql.backup import back_up, restore
+from fleet.adapters.sql.open import open_database
+from fleet.ground.errors import ConfigError
+
+
+async def test_a_copy_that_was_made_while_control_ran_can_be_put_back_while_it_does_not(tmp_path: Path) -> None:
+    text, copy = f"sqlite:///{tmp_path / 'control.db'}", tmp_path / "copy.db"
+    async with open_database(text) as database:
+        await AgentRows(database, 1).add("ann", "", {}, 1)
+        back_up(text, copy)
+        await AgentRows(database, 1).add("bob", "", {}, 1)
+        with pytest.raises(ConfigError, match=r"process .* uses"):
+            restore(text, copy)
+    restore(text, copy)
+    async with open_database(text) as database:
+        assert [row.name for row in await AgentRows(database, 1).page(0, 9)] == ["ann"]
+    assert copy.stat().st_mode & 0o077 == 0
+
+
+def test_what_is_no_copy_or_no_file_is_refused(tmp_path: Path) -> None:
+    text, other = f"sqlite:///{tmp_path / 'control.db'}", tmp_path / "other"
+    with pytest.raises(ConfigError, match="no database"):
+        back_up(text, other)
+    other.write_text("hello")
+    with pytest.raises(ConfigError, match="no copy"):
+        restore(text, other)
+    with pytest.raises(ConfigError, match="pg_dump"):
+        back_up("postgresql://127.0.0.1/fleet", other)

@@ -1,0 +1,43 @@
+"""Migrations, on both kinds of database."""
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, text
+
+from fleet.adapters.sql.database import Database, database_url
+from fleet.adapters.sql.history_schema import METADATA  # of all tables: this module has the last of them
+from fleet.adapters.sql.migrate import newest, revision, upgrade
+from fleet.ground.errors import ConfigError
+
+
+async def test_the_migrations_make_the_tables_of_the_schema(database: Database) -> None:
+    def differences(connection: Connection) -> list[object]:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "include_object": _is_ours})
+        return list(compare_metadata(context, METADATA))
+
+    async with database.reading() as connection:
+        assert await connection.run_sync(differences) == []
+
+
+def _is_ours(_: object, name: str | None, kind: str, *rest: object) -> bool:
+    # The index of letters is of a kind that the metadata cannot state.
+    return not (name or "").startswith("device_search")
+
+
+async def test_a_second_upgrade_changes_nothing(database: Database) -> None:
+    assert await revision(database) == newest()
+    assert await upgrade(database) == newest()
+
+
+async def test_tables_of_a_newer_version_are_refused(database: Database) -> None:
+    async with database.writing() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(ConfigError, match="newer fleet"):
+        await upgrade(database)
+
+
+async def test_a_database_without_tables_has_no_revision(database_text: str) -> None:
+    database = Database(database_url(database_text))
+    assert await revision(database) is None
+    await database.close()
