@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from redis.backoff import ConstantBackoff
+from redis.exceptions import BusyLoadingError, ConnectionError
+from redis.retry import Retry
 
 from fleet.workbench.conformance.context import CheckContext, Setup, answered, say
 from fleet.workbench.conformance.steering.progress import text_of
@@ -95,5 +98,7 @@ def hurry(site: RoleSite) -> bool:
 
 
 def facts(site: RoleSite, mac: str) -> list[str]:
-    with redis.Redis.from_url(site.redis.url, decode_responses=True) as client:
+    # A Redis that was just started refuses commands until it has read its file.
+    retry = Retry(ConstantBackoff(0.1), int(LIMIT * 10), (BusyLoadingError, ConnectionError))
+    with redis.Redis.from_url(site.redis.url, decode_responses=True, retry=retry) as client:
         return list(client.lrange(f"f:{{0}}:m:{mac}", 0, -1))

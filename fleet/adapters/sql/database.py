@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any, TypeVar
+from weakref import WeakSet
 
+import aiosqlite
 from sqlalchemy import Connection, Engine, create_engine, event, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoResultFound, OperationalError
@@ -59,9 +62,10 @@ class Database:
 
     def __init__(self, url: URL) -> None:
         self.is_sqlite = url.get_backend_name() == "sqlite"
+        self._workers: WeakSet[Thread] = WeakSet()
         if self.is_sqlite:
-            self._writing = _sqlite_engine(url, 1, write=True)
-            self._reading = _sqlite_engine(url, _READERS, write=False)
+            self._writing = _sqlite_engine(url, 1, self._workers, write=True)
+            self._reading = _sqlite_engine(url, _READERS, self._workers, write=False)
             self._threads: _Threads | None = _Threads(url)
         else:
             self._writing = self._reading = _postgres_engine(url)
@@ -139,8 +143,12 @@ class Database:
             return False
 
     async def close(self) -> None:
+        """Close all connections, and wait until their files are closed, too."""
         for engine in {self._writing, self._reading}:
             await engine.dispose()
+        # A cancelled statement runs on in its thread and keeps its lock: the next owner of the file would meet it.
+        for worker in list(self._workers):
+            await asyncio.to_thread(worker.join, _STATEMENT_SECONDS)
         if self._threads is not None:
             await self._threads.close()
 
@@ -182,8 +190,15 @@ def _newest() -> str:
     return str(next(number for kind, number in links if kind == "revision" and number not in followed))
 
 
-def _sqlite_engine(url: URL, connections: int, *, write: bool) -> AsyncEngine:
-    engine = create_async_engine(url, **_sqlite_options(connections))
+def _sqlite_engine(url: URL, connections: int, workers: WeakSet[Thread], *, write: bool) -> AsyncEngine:
+    def connect(*args: Any, **options: Any) -> Any:
+        connection = aiosqlite.connect(*args, **options)
+        workers.add(connection._thread)
+        return connection
+
+    options = _sqlite_options(connections)
+    options["connect_args"]["async_creator_fn"] = connect
+    engine = create_async_engine(url, **options)
     _prepare_sqlite(engine.sync_engine, write=write)
     return engine
 
