@@ -9,7 +9,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
@@ -29,7 +29,7 @@ from fleet.workbench.bench.role_process import role_process
 from fleet.workbench.bench.usage import CpuMeter
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
 from fleet.workbench.local_servers.redis import run_redis
-from tests.benchmarks.registry_data import BATCHES, FLOORS, SITES, WORDS, fill
+from tests.benchmarks.registry_data import BATCHES, FLOORS, SITES, WORDS, fill, fill_redis
 from tests.support.postgres_server import PostgresServer
 from tests.support.process import running
 
@@ -38,6 +38,7 @@ ENGINES: tuple[Engine, ...] = get_args(Engine)
 MARKS_MS = {"page": (10.0, 50.0), "substring": (None, 100.0), "facets": (None, 100.0)}
 """What p50 and p99 should be at most."""
 _TOKEN = "flt_bench"
+_SHARDS = 16
 _START_SECONDS = 300.0
 """For a machine that is busy with other work."""
 _PAGES = 5
@@ -91,12 +92,13 @@ class RegistryExperiment(Experiment[list[RegistryResult]]):
             "FLEET_DATA_DIR": str(folder / "data"),
             "FLEET_RATE_CONTROL": "100000/100000",
             "FLEET_METRICS_PORT": "none",
+            "FLEET_SHARDS": str(_SHARDS),
         }
         results = []
-        async with (
-            run_redis(folder, redis, folder / "redis.log", keep=False),
-            role_process("control", settings, port, folder, _START_SECONDS) as control,
-        ):
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(run_redis(folder, redis, folder / "redis.log", keep=False))
+            await asyncio.to_thread(fill_redis, settings["FLEET_REDIS_URL"], _SHARDS, self.devices)
+            control = await stack.enter_async_context(role_process("control", settings, port, folder, _START_SECONDS))
             meter = CpuMeter({"control": [control]})
             with closing(_Client(port)) as client:
                 for kind, paths in _requests(self.requests).items():

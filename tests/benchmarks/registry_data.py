@@ -1,4 +1,4 @@
-"""Fills a database of control with made-up devices: each with three tags, a name, a board, a version."""
+"""Fills a database of control, and a Redis that agrees with it, with made-up devices of three tags each."""
 
 import asyncio
 import random
@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import asyncpg
+import redis
 from sqlalchemy.engine import URL
 
+from fleet.adapters.redis.keys import Keys, prefix
 from fleet.adapters.sql.device_conditions import search_text
+from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.core.query.fields import version_number
 
 FIRST_MAC = 0x020000000000
@@ -36,7 +39,7 @@ def device_rows(count: int, seed: int = 1) -> Iterator[tuple[Any, ...]]:
     for number in range(count):
         mac, name = FIRST_MAC + number, f"{draw.choice(WORDS)} {draw.randrange(100_000)}"
         serial, firmware = f"SN{number:08}", draw.choice(VERSIONS)
-        seen = NOW - draw.randrange(90 * 86_400_000)
+        seen = NOW - draw.randrange(90 * 86_400) * 1000  # Redis has whole seconds
         yield (
             *(mac, 1, name, "", "{}", draw.choice(BOARDS), firmware, numbers[firmware], serial, "bound"),
             *(draw.random() < 0.7, seen - 1000, seen, seen, 1 + number % _LISTS, search_text(mac, name, serial, "")),
@@ -79,6 +82,27 @@ def _fill_sqlite(path: str, count: int) -> None:
     database.execute("COMMIT")
     database.execute("ANALYZE")
     database.close()
+
+
+def fill_redis(url: str, shards: int, count: int) -> None:
+    """Add what Redis knows of the devices of `device_rows`: without that, control takes them for gone."""
+    keys = Keys(shards)
+    with redis.Redis.from_url(url) as client:
+        pipe = client.pipeline(transaction=False)
+        seen: dict[str, dict[str, float]] = {}
+        for row in device_rows(count):
+            device = dict(zip(_DEVICE, row, strict=True))
+            mac, on = mac_text(device["mac"]), int(device["online"])
+            pipe.hset(keys.device(mac), mapping={"on": on, "board": device["board"], "fw": device["firmware"]})
+            owner = {"bound": 1, "how": "mac", "serial": device["serial"]}
+            pipe.hset(f"{prefix(keys.shard(mac))}o:{mac}", mapping=owner)
+            for name in (keys.seen(keys.shard(mac)), *([keys.online(keys.shard(mac))] if on else [])):
+                seen.setdefault(name, {})[mac] = device["last_boot"] // 1000
+            if len(pipe) >= _BATCH:
+                pipe.execute()
+        for name, members in seen.items():
+            pipe.zadd(name, members)
+        pipe.execute()
 
 
 async def _fill_postgres(url: URL, count: int) -> None:

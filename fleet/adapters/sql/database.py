@@ -193,7 +193,7 @@ def _newest() -> str:
 def _sqlite_engine(url: URL, connections: int, workers: WeakSet[Thread], *, write: bool) -> AsyncEngine:
     def connect(*args: Any, **options: Any) -> Any:
         connection = aiosqlite.connect(*args, **options)
-        workers.add(connection._thread)
+        workers.add(connection._thread)  # noqa: SLF001 - the driver names its thread nowhere else
         return connection
 
     options = _sqlite_options(connections)

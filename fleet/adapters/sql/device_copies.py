@@ -17,7 +17,7 @@ from fleet.core.query.fields import version_number
 
 MOST_STRANGERS = 20_000
 """Devices that never connected and that nobody bound or registered; the newest ones stay."""
-PAGE = 500
+PAGE = 100
 """Devices of one transaction: with SQLite, others wait for it."""
 _COMPARED = (
     *("state", "stranger", "board", "firmware", "serial", "client", "language", "online"),

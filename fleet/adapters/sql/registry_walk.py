@@ -9,7 +9,7 @@ from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import DEVICE, TENANT
 
-PAGE = 500
+PAGE = 100
 
 
 class RegistryWalk:

@@ -15,7 +15,7 @@ from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.core.device_facts import DeviceFacts
 from fleet.wire.control.device_texts import DeviceState
 
-PAGE: Final = 500
+PAGE: Final = 100
 """Devices that are read at once."""
 _OWNED = re.compile(r"f:\{\d+\}:o:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})")
 _RECORD = ("on", "ep", "tp", "board", "fw", "lang", "pg", "tep")

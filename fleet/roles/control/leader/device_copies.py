@@ -9,7 +9,8 @@ import asyncio
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -38,6 +39,8 @@ class CopyPace:
     """Longest time between two comparisons of the connected devices."""
     each: float = 0.002
     """Pause of the slow walk for each device: a million devices take half an hour."""
+    share: float = 0.5
+    """Largest part of the time that a walk works: requests are answered in between."""
     tidy: float = 3600.0
     presence_days: float = 30.0
     """Life of the history of presence."""
@@ -95,11 +98,11 @@ class DeviceCopies:
         changed = 0
         async for page in self._facts.all():
             for part in pages_of(page):
-                changed += await self.refresh(await self._walk.without_row(part))
-                await asyncio.sleep(pause * len(part))
+                async with self._paced(pause * len(part)):
+                    changed += await self.refresh(await self._walk.without_row(part))
         async for page in self._walk.all():
-            changed += await self.refresh(page)
-            await asyncio.sleep(pause * len(page))
+            async with self._paced(pause * len(page)):
+                changed += await self.refresh(page)
         return changed
 
     async def compare_presence(self) -> int:
@@ -107,10 +110,20 @@ class DeviceCopies:
         found = 0
         async for page in self._facts.online():
             for part in pages_of(page):
-                found += await self.refresh(await self._walk.not_online(part))
+                async with self._paced():
+                    found += await self.refresh(await self._walk.not_online(part))
         async for page in self._walk.online():
-            found += await self.refresh(await self._facts.disconnected(page))
+            async with self._paced():
+                found += await self.refresh(await self._facts.disconnected(page))
         return found
+
+    @asynccontextmanager
+    async def _paced(self, pause: float = 0.0) -> AsyncIterator[None]:
+        """Wait after the block: some seconds, and longer where the block took more than its share of the time."""
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        yield
+        await asyncio.sleep(max(pause, (clock() - begun) * (1 / self._pace.share - 1)))
 
     async def _copy(self, macs: Sequence[str], refusals: Refusals) -> int:
         facts = await self._facts.read(macs, refusals)
