@@ -12,8 +12,9 @@ from tests.chaos.house import House
 _WARM_UP = 0.2
 """From `listen start` to the first word."""
 _LOOK = 0.5
-_ALERT_SECONDS = 2.0
-"""Wait for the words that explain why the device went idle; longer while a fault lasts."""
+_ALERT_SECONDS = 8.0
+"""Wait for the words that explain why the device went idle; longer while a fault lasts. Another worker says them after
+the lease of a killed one (6 s)."""
 _REST_SECONDS = 10.0
 """Wait for the rest of an answer that stopped before its end."""
 _STOP_SECONDS = 5.0
