@@ -170,6 +170,17 @@ def test_the_broad_except_stays_alone() -> None:
     assert set(broad) == {"ground/tasks.py", "ground/eager_tasks.py"}
 
 
+def test_every_tcp_server_sends_at_once() -> None:
+    """What `socket.create_server` returns holds short writes back: `fleet.adapters.net.listening` sees to that."""
+    makers = [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "socket.create_server"
+    ]
+    assert makers == ["adapters/net/listening.py"]
+
+
 @for_every("path", sorted(Path(__file__).parent.joinpath("unit").rglob("*.py")))
 def test_no_unit_test_sleeps(path: Path) -> None:
     """Time passes by `tests.support.virtual_time.elapse`, which takes none; `asyncio.sleep(0)` only lets tasks run."""

@@ -51,7 +51,7 @@ class Conditions:
     sqlite: bool
 
     def clause(self, condition: Condition) -> Clause:
-        """Return a condition of a row of `device`."""
+        """Return a condition of a row of `device`, for statements that say in another way which rows to look at."""
         if isinstance(condition, AllOf):
             return and_(true(), *map(self.clause, condition.parts))
         if isinstance(condition, AnyOf):
@@ -87,10 +87,11 @@ class Conditions:
             return None if _is_pattern(part) else self._related(part, part.operator)
         indexed = part.operator == "=" and part.field in (*_INDEXED_TEXTS, "mac", "online")
         if indexed or part.field in ("firmware", "last_seen", "last_boot"):
-            return select(DEVICE.c.mac).where(DEVICE.c.tenant == self.tenant, self._compared(part, part.operator))
+            compared = self._compared(part, part.operator, indexed=True)
+            return select(DEVICE.c.mac).where(DEVICE.c.tenant == self.tenant, compared)
         return None
 
-    def _compared(self, condition: Comparison, operator: str) -> Clause:
+    def _compared(self, condition: Comparison, operator: str, *, indexed: bool = False) -> Clause:
         name, value = condition.field, condition.value
         if name == "tool":
             return and_(DEVICE.c.tool_list.is_not(None), DEVICE.c.tool_list.in_(_lists(str(value), operator)))
@@ -104,7 +105,8 @@ class Conditions:
         if name in _TEXTS:
             return _text(DEVICE.c[name], str(value), operator)
         column = DEVICE.c[_NUMBERS.get(name, name)]
-        compared = _ORDER[operator](column, int(value))
+        # As a sum it is no range of an index, which SQLite may else take instead of the window of a walk.
+        compared = _ORDER[operator](column if indexed else column + 0, int(value))
         return and_(column.is_not(None), compared) if column.nullable else compared
 
     def _related(self, condition: Comparison, operator: str) -> Select[tuple[int]]:

@@ -21,7 +21,7 @@ CountedField = Literal["board", "firmware", "online", "state", "agent", "languag
 COUNTED_FIELDS: tuple[CountedField, ...] = get_args(CountedField)
 MOST_VALUES = 100
 """Values of a field that are given, the most frequent ones."""
-_MOST_DEVICES = 20_000
+_MOST_DEVICES = 12_000
 """Devices that are looked at for a count with a query."""
 _NAMED = 6_000
 """Devices that an index may name so that all of them are counted: each is read on its own."""

@@ -26,7 +26,9 @@ SORTS: tuple[Sort, ...] = get_args(Sort)
 MOST_ROWS = 500
 """Devices on one page."""
 _FEW = 2_000
-"""Devices that an index may name so that they are all looked at and sorted."""
+"""Devices that an index may name so that they are all looked at, and sorted, instead of a walk."""
+_SORTED = 6_000
+"""The same for orders in which a walk reads each device on its own: it finds few of these devices in a window."""
 _WINDOW = 4_000
 """Devices of a window. In the order of MACs they lie side by side; in other orders each is read on its own."""
 _SCATTERED = 4
@@ -77,7 +79,7 @@ class DeviceSearch:
         limit = max(1, min(limit, MOST_ROWS))
 
         def read(connection: Connection) -> tuple[list[RegisteredDevice], _Place | None]:
-            source = self._small_source(connection, condition)
+            source = self._small_source(connection, condition, _FEW if len(order.columns) == 1 else _SORTED)
             if source is not None:
                 statement = self._matching(condition).where(DEVICE.c.mac.in_(source))
                 rows, place = _first(connection, order, statement, after, None, limit)
@@ -98,7 +100,7 @@ class DeviceSearch:
 
     def _count(self, connection: Connection, condition: Condition, most: int) -> tuple[int, bool]:
         found = self._matching(condition, select(literal(1)))
-        source, last = self._small_source(connection, condition), None
+        source, last = self._small_source(connection, condition, _SORTED), None
         if source is not None:
             found = found.where(DEVICE.c.mac.in_(source))
         elif condition != EVERYTHING:
@@ -109,10 +111,10 @@ class DeviceSearch:
         count = int(connection.execute(select(func.count()).select_from(some)).scalar_one())
         return min(count, most), last is None and count <= most
 
-    def _small_source(self, connection: Connection, condition: Condition) -> Select[tuple[int]] | None:
-        """Return the first statement from an index that names few devices."""
+    def _small_source(self, connection: Connection, condition: Condition, most: int) -> Select[tuple[int]] | None:
+        """Return the first statement from an index that names at most so many devices."""
         for source in self._conditions.sources(condition):
-            if names_at_most(connection, source, _FEW):
+            if names_at_most(connection, source, most):
                 return source
         return None
 

@@ -186,7 +186,12 @@ def principal_of(request: Request) -> Principal:
     return found
 
 
-Who = Annotated[Principal, Depends(principal_of)]
+async def _who(request: Request) -> Principal:
+    # Async, for FastAPI calls other functions in a thread.
+    return principal_of(request)
+
+
+Who = Annotated[Principal, Depends(_who)]
 """The type of an endpoint's parameter that gets the principal."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from fleet.adapters.net.listening import listen
 from fleet.adapters.net.tls.certificate import ServerCertificate
 from fleet.adapters.net.tls.listener import TlsAcceptor
 from fleet.ground.errors import ConfigError
@@ -73,6 +74,6 @@ class Listeners:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), backlog=_QUEUE)
+        return listen(host, port, _QUEUE)
     except OSError as error:
         raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error

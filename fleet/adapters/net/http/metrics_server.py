@@ -3,10 +3,10 @@
 import asyncio
 import json
 import logging
-import socket
 from contextlib import suppress
 
 from fleet.adapters.net.http.readiness import Readiness
+from fleet.adapters.net.listening import listen
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import exposition
 from fleet.ground.tasks import isolate
@@ -36,7 +36,7 @@ class MetricsServer:
 
     def __init__(self, host: str, port: int, readiness: Readiness) -> None:
         try:
-            self._socket = socket.create_server((host, port), backlog=64)
+            self._socket = listen(host, port, 64)
         except OSError as error:
             reason = error.strerror or error
             raise ConfigError(f"cannot listen on {host}:{port}: {reason}; set FLEET_METRICS_PORT") from error

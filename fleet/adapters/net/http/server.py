@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from fleet.adapters.net.http.connection import BoundedConnection, Bounds
+from fleet.adapters.net.listening import listen
 from fleet.ground.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class HttpServer:
         self.counts: Counter[str] = Counter()
         """Failed TLS handshakes."""
         try:
-            self._socket = socket.create_server((host, port), backlog=1024)
+            self._socket = listen(host, port, 1024)
         except OSError as error:
             raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
         self.port: int = self._socket.getsockname()[1]

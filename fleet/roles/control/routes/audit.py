@@ -21,7 +21,7 @@ Instant = Annotated[datetime | None, Query(description="RFC 3339, with an offset
 _AT_ONCE = 500
 
 
-def _wanted(
+async def _wanted(
     actor: Text = "", action: Text = "", object: Text = "", since: Instant = None, until: Instant = None
 ) -> AuditFilter:
     return AuditFilter(actor, action, object, milliseconds_of(since), milliseconds_of(until))

@@ -12,6 +12,7 @@ from websockets.asyncio.server import Server, serve
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
+from fleet.adapters.net.listening import listen
 from fleet.adapters.net.tls.certificate import ServerCertificate
 from fleet.adapters.net.tls.listener import TlsAcceptor
 from fleet.ground.errors import ConfigError
@@ -119,7 +120,7 @@ class Port:
 
 def _listen(host: str, port: int, setting: str) -> socket.socket:
     try:
-        return socket.create_server((host, port), backlog=_BACKLOG)
+        return listen(host, port, _BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(f"port {port} is taken; stop what uses it or set {setting}") from error
