@@ -15,6 +15,7 @@ from fleet.ground.errors import ConfigError, install_hint
 from fleet.ground.settings import Settings, load
 from fleet.ground.settings.logs import log_budget
 from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
+from fleet.operations.json_output import AsJson, print_result
 from fleet.run.monitoring import run_monitoring
 from fleet.run.resources import ProcessResources, open_resources
 
@@ -167,15 +168,17 @@ def run_demo_llm(
 def run_health(
     url: Annotated[str, typer.Option(help="Address of a role's /readyz or /healthz.")] = DEFAULT_URL,
     limit: Annotated[float, typer.Option(help="Longest wait for an answer, in seconds.")] = LIMIT_SECONDS,
+    as_json: AsJson = False,
 ) -> None:
     """Check whether a role is ready. Exit code 0: ready; 1: not ready, with the reason."""
-    health(url, limit)
+    health(url, limit, as_json=as_json)
 
 
 @app.command()
-def version() -> None:
+def version(as_json: AsJson = False) -> None:
     """Show the version."""
-    typer.echo(importlib.metadata.version(DISTRIBUTION))
+    number = importlib.metadata.version(DISTRIBUTION)
+    print_result("versions", [{"package": DISTRIBUTION, "version": number}], number, as_json=as_json)
 
 
 def _show_version(wanted: bool) -> None:

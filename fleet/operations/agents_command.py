@@ -13,7 +13,8 @@ from fleet.operations import assignments_command
 from fleet.operations.connect import operation
 from fleet.operations.control_access import open_control
 from fleet.operations.inputs import checked, read_document, with_fields
-from fleet.operations.listing import AsJson, Value, print_json, print_list
+from fleet.operations.json_output import AsJson, print_json, print_result
+from fleet.operations.listing import Value, print_list
 from fleet.operations.named_objects import find_agent
 from fleet.wire.control.agents import Agent, AgentChange, AgentVersion, NewAgent, Rollback, Trial
 
@@ -150,19 +151,17 @@ async def try_draft(
     text = checked(Trial, {"text": text}).text
     async with open_control(settings) as control:
         answer = await control.send(agents.try_draft((await find_agent(control, name)).id, text))
-    if as_json:
-        print_json("answers", [answer.model_dump(mode="json")])
-    else:
-        typer.echo(visible(answer.text))
+    print_result("answers", [answer], visible(answer.text), as_json=as_json)
 
 
 @app.command()
 @operation
-async def remove(settings: Settings, name: Name) -> None:
+async def remove(settings: Settings, name: Name, as_json: AsJson = False) -> None:
     """Delete an agent with its versions; its devices get the next agent that is theirs."""
     async with open_control(settings) as control:
-        await control.send(agents.remove((await find_agent(control, name)).id))
-    typer.echo(f"{visible(name)} is removed")
+        found = await find_agent(control, name)
+        await control.send(agents.remove(found.id))
+    _report(found, f"{visible(name)} is removed", as_json=as_json)
 
 
 def _draft(agent: Agent) -> dict[str, Any]:
@@ -183,8 +182,5 @@ def _show(agent: Agent, *, as_json: bool) -> None:
 
 
 def _report(changed: Agent | AgentVersion, text: str, *, as_json: bool) -> None:
-    if as_json:
-        what = "agents" if isinstance(changed, Agent) else "versions"
-        print_json(what, [changed.model_dump(mode="json", exclude_none=True)])
-    else:
-        typer.echo(text)
+    what = "agents" if isinstance(changed, Agent) else "versions"
+    print_result(what, [changed.model_dump(mode="json", exclude_none=True)], text, as_json=as_json)

@@ -11,7 +11,8 @@ from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
-from fleet.operations.listing import AsJson, print_json, print_list
+from fleet.operations.json_output import AsJson, print_result
+from fleet.operations.listing import print_list
 from fleet.operations.named_objects import find_agent, find_group
 from fleet.wire.control.agents import NewAssignment, Settled
 
@@ -81,8 +82,6 @@ async def _whom(control: AsyncFleetClient, device: str, group: str, *, site: boo
 
 
 def _report(done: Settled, text: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json("settled", [done.model_dump(mode="json")])
-    else:
-        rest = "; the rest follows within half a minute" if done.more else ""
-        typer.echo(f"{text}: {plural(done.devices, 'device')} got another agent{rest}")
+    rest = "; the rest follows within half a minute" if done.more else ""
+    got = f"{plural(done.devices, 'device')} got another agent{rest}"
+    print_result("settled", [done], f"{text}: {got}", as_json=as_json)

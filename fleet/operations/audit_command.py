@@ -10,7 +10,8 @@ from fleet.client import access
 from fleet.ground.settings import Settings
 from fleet.operations.connect import operation
 from fleet.operations.control_access import open_control
-from fleet.operations.listing import AsJson, print_json, print_list
+from fleet.operations.json_output import AsJson, print_json
+from fleet.operations.listing import print_list
 from fleet.wire.control.audit import AuditRecord
 
 
@@ -41,7 +42,7 @@ async def audit(  # noqa: PLR0913 - the arguments are the command line
             if len(found) == limit:
                 break
     if as_json:
-        print_json("audit", (one.model_dump(mode="json") for one in found))
+        print_json("audit", found)
     else:
         rows = [(one.at, one.actor, one.source, one.action, one.object, _changed(one)) for one in found]
         print_list("audit", ("at", "actor", "source", "action", "object", "changed"), rows, as_json=False)

@@ -15,7 +15,7 @@ from fleet.ground.terminal import visible
 from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
 from fleet.operations.inputs import read_pair
-from fleet.operations.listing import AsJson, print_json
+from fleet.operations.json_output import AsJson, print_result
 from fleet.wire.control.calls import SayRequest, ToolCallState, TurnRequest, TurnState
 
 app = typer.Typer()
@@ -83,7 +83,5 @@ async def _send_text(settings: Settings, sent: Call[TurnState], *, as_json: bool
 
 
 def _show(name: str, state: ToolCallState | TurnState, *, as_json: bool) -> None:
-    if as_json:
-        print_json(name, [state.model_dump(mode="json")])
-    else:
-        typer.echo(f"{state.state}: {visible(state.text)}" if state.text else f"{state.state} ({state.id})")
+    text = f"{state.state}: {visible(state.text)}" if state.text else f"{state.state} ({state.id})"
+    print_result(name, [state], text, as_json=as_json)

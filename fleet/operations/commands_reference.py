@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fleet.operations.listing import AsJson, print_json
+from fleet.operations.json_output import AsJson, print_json
 
 Format = Literal["text", "markdown"]
 

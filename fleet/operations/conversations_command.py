@@ -12,7 +12,8 @@ from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
-from fleet.operations.listing import AsJson, print_list
+from fleet.operations.json_output import AsJson, AsJsonLines, print_result
+from fleet.operations.listing import print_list
 
 app = typer.Typer(
     help="Recorded conversations: list, show, export, delete, erase; watch a device.", no_args_is_help=True
@@ -61,7 +62,7 @@ async def show(settings: Settings, number: Number, as_json: AsJson = False) -> N
 
 @app.command()
 @operation
-async def export(settings: Settings, device: Device = "") -> None:
+async def export(settings: Settings, device: Device = "", _: AsJsonLines = False) -> None:
     """Write all turns as lines of JSON to standard output. The audit log notes it."""
     query = {"device": read_mac(device)} if device else {}
     async with open_control(settings) as control:
@@ -72,11 +73,11 @@ async def export(settings: Settings, device: Device = "") -> None:
 
 @app.command()
 @operation
-async def delete(settings: Settings, number: Number) -> None:
+async def delete(settings: Settings, number: Number, as_json: AsJson = False) -> None:
     """Delete a conversation."""
     async with open_control(settings) as control:
         await control.send(calls.delete_conversation(number))
-    typer.echo(f"conversation {number} is deleted")
+    print_result("conversations", [{"id": number}], f"conversation {number} is deleted", as_json=as_json)
 
 
 @app.command()
@@ -84,13 +85,15 @@ async def delete(settings: Settings, number: Number) -> None:
 async def erase(
     settings: Settings,
     mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")],
+    as_json: AsJson = False,
 ) -> None:
     """Delete all conversations, events and usage of a device. Switch it off before."""
     name = read_mac(mac)
     async with open_control(settings) as control:
         gone = await control.send(calls.erase(name))
     counts = (plural(gone.conversations, "conversation"), plural(gone.events, "event"), f"{gone.usage} days of usage")
-    typer.echo(f"deleted of {name}: {', '.join(counts)}")
+    text = f"deleted of {name}: {', '.join(counts)}"
+    print_result("devices", [{"mac": name, **gone.model_dump()}], text, as_json=as_json)
 
 
 @app.command()
@@ -98,13 +101,15 @@ async def erase(
 async def watch(
     settings: Settings,
     mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")],
+    as_json: AsJsonLines = False,
 ) -> None:
     """Show what is said on a device, from its next turn on, until interrupted. It is audited, and nothing is kept."""
     name = read_mac(mac)
     async with open_control(settings) as control:
         while True:
             async for kind, data in calls.watch(control, name):
-                typer.echo(_spoken(kind, json.loads(data)))
+                line = json.loads(data)
+                typer.echo(json.dumps({"kind": kind, **line}) if as_json else _spoken(kind, line))
 
 
 def _spoken(kind: str, line: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural
 from fleet.operations.connect import operation
 from fleet.operations.control_access import open_control
-from fleet.operations.listing import AsJson, print_json
+from fleet.operations.json_output import AsJson, print_result
 
 app = typer.Typer(help="The database of control: upgrade, backup, restore, compile.", no_args_is_help=True)
 _File = Annotated[Path, typer.Argument(help="The file of the copy.")]
@@ -19,33 +19,34 @@ _File = Annotated[Path, typer.Argument(help="The file of the copy.")]
 
 @app.command()
 @operation
-async def upgrade(settings: Settings) -> None:
+async def upgrade(settings: Settings, as_json: AsJson = False) -> None:
     """Bring the tables to the newest form. Control does so itself when it starts."""
     from fleet.adapters.sql.migrate import revision
     from fleet.adapters.sql.open import open_database
 
     async with open_database(_text(settings)) as database:
-        typer.echo(f"the tables have revision {await revision(database)}")
+        newest = await revision(database)
+    print_result("databases", [{"revision": newest}], f"the tables have revision {newest}", as_json=as_json)
 
 
 @app.command()
 @operation
-async def backup(settings: Settings, file: _File) -> None:
+async def backup(settings: Settings, file: _File, as_json: AsJson = False) -> None:
     """Write a copy of the database into a new file, while control runs. For PostgreSQL use pg_dump."""
     from fleet.adapters.sql.backup import back_up
 
     await asyncio.to_thread(back_up, _text(settings), file)
-    typer.echo(f"written to {file}")
+    print_result("files", [{"path": str(file)}], f"written to {file}", as_json=as_json)
 
 
 @app.command()
 @operation
-async def restore(settings: Settings, file: _File) -> None:
+async def restore(settings: Settings, file: _File, as_json: AsJson = False) -> None:
     """Put a copy in the place of the database, while control does not run. Control then writes Redis again."""
     from fleet.adapters.sql.backup import restore as put_back
 
     await asyncio.to_thread(put_back, _text(settings), file)
-    typer.echo(f"restored from {file}")
+    print_result("files", [{"path": str(file)}], f"restored from {file}", as_json=as_json)
 
 
 @app.command("compile")
@@ -54,10 +55,8 @@ async def compile_all(settings: Settings, as_json: AsJson = False) -> None:
     """Let control write all agents and assignments into Redis again, as after a loss of Redis."""
     async with open_control(settings) as control:
         done = await control.send(agents.compile_all())
-    if as_json:
-        print_json("compiled", [done.model_dump(mode="json")])
-    else:
-        typer.echo(f"written: {plural(done.agents, 'agent')}, {plural(done.devices, 'device')}")
+    text = f"written: {plural(done.agents, 'agent')}, {plural(done.devices, 'device')}"
+    print_result("compiled", [done], text, as_json=as_json)
 
 
 def _text(settings: Settings) -> str:

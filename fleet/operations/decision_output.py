@@ -1,21 +1,20 @@
-"""What commands print of decisions that control carried out."""
-
-import typer
+"""What commands print of decisions about devices."""
 
 from fleet.adapters.redis.access.claims import Claim
+from fleet.operations.json_output import print_result
 from fleet.wire.control.devices import DecisionOutcome, DeviceClaim
 
 
-def print_outcome(outcome: DecisionOutcome, state: str, unchanged: str = "") -> None:
+def print_outcome(outcome: DecisionOutcome, state: str, *, as_json: bool) -> None:
     """Print what a decision did.
 
     Args:
-        outcome: Of control.
+        outcome: Of control, or of the command itself with `--direct`.
         state: The state of the device now, such as `is bound`.
-        unchanged: A word behind it if the device was so before.
+        as_json: The option of the command.
     """
-    words = f"{outcome.mac} {state}{'' if outcome.changed else unchanged}"
-    typer.echo(f"{words}; {outcome.note}" if outcome.note else words)
+    text = "; ".join(filter(None, (f"{outcome.mac} {state}", outcome.note)))
+    print_result("devices", [outcome], text, as_json=as_json)
 
 
 def to_claim(claim: DeviceClaim) -> Claim:

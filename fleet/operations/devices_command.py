@@ -17,11 +17,14 @@ from fleet.ground.terminal import plural
 from fleet.operations import calls_command, ownership_command, registry_command
 from fleet.operations.connect import open_store, operation, read_mac
 from fleet.operations.control_access import Direct, find_control
+from fleet.operations.decision_output import print_outcome
 from fleet.operations.devices_table import devices_table, read_devices
 from fleet.operations.direct_audit import audit_direct
-from fleet.operations.listing import AsJson, print_list
+from fleet.operations.json_output import AsJson, print_result
+from fleet.operations.listing import print_list
 from fleet.operations.notify_command import notify
 from fleet.operations.ownership_command import POWER_CYCLE
+from fleet.wire.control.devices import DecisionOutcome
 
 app = typer.Typer(
     help="Devices: list, search, call, bind, accept claims, revoke, notify, forget.", no_args_is_help=True
@@ -49,16 +52,16 @@ async def list_devices(settings: Settings, as_json: AsJson = False) -> None:
 
 @app.command()
 @operation
-async def revoke(settings: Settings, mac: Mac, direct: Direct = False) -> None:
+async def revoke(settings: Settings, mac: Mac, direct: Direct = False, as_json: AsJson = False) -> None:
     """Revoke a device: within five seconds its connection is closed and its passwords are refused."""
-    await _change(settings, mac, revoked=True, direct=direct)
+    await _change(settings, mac, revoked=True, direct=direct, as_json=as_json)
 
 
 @app.command()
 @operation
-async def unrevoke(settings: Settings, mac: Mac, direct: Direct = False) -> None:
+async def unrevoke(settings: Settings, mac: Mac, direct: Direct = False, as_json: AsJson = False) -> None:
     """Allow a revoked device again. Switch the device off and on, so that it fetches a new password."""
-    await _change(settings, mac, revoked=False, direct=direct)
+    await _change(settings, mac, revoked=False, direct=direct, as_json=as_json)
 
 
 @app.command()
@@ -69,14 +72,17 @@ async def timezone(
     zone: Annotated[
         str, typer.Argument(help="Time zone such as Europe/Berlin, or minutes east of UTC; empty: the server's.")
     ],
+    as_json: AsJson = False,
 ) -> None:
     """Set the time zone of a device. The device gets it at its next start."""
     if zone and offset(zone, datetime.now(UTC)) is None:
         raise ConfigError(f"{zone} is not a time zone")
-    await audit_direct(settings, "device.timezone", read_mac(mac), {"zone": zone})
+    name = read_mac(mac)
+    await audit_direct(settings, "device.timezone", name, {"zone": zone})
     async with open_store(settings) as store:
-        await Admissions(store).set_timezone(read_mac(mac), zone)
-    typer.echo(f"{read_mac(mac)}: {zone or 'the time zone of the server'}")
+        await Admissions(store).set_timezone(name, zone)
+    text = f"{name}: {zone or 'the time zone of the server'}"
+    print_result("devices", [{"mac": name, "time_zone": zone or None}], text, as_json=as_json)
 
 
 @app.command()
@@ -88,28 +94,33 @@ async def debug(
         float, typer.Option(min=0, max=LONGEST_MINUTES, help="Duration in minutes; 0 ends it now.")
     ] = 10.0,
     direct: Direct = False,
+    as_json: AsJson = False,
 ) -> None:
     """Log a device at the level debug, in all processes and regardless of FLEET_LOG_LEVEL."""
     name = read_mac(mac)
     async with find_control(settings, direct=direct) as control:
         if control is not None:
-            await control.send(devices.debug(name, minutes))
+            outcome = await control.send(devices.debug(name, minutes))
         else:
+            outcome = DecisionOutcome(mac=name, changed=True)
             await audit_direct(settings, "device.debug", name, {"minutes": minutes})
             async with open_store(settings) as store:
                 await DebuggedDevices(store).set(name, minutes * 60)
-    typer.echo(f"{name}: level debug for {plural(minutes, 'minute')}" if minutes else f"{name}: level FLEET_LOG_LEVEL")
+    level = f"debug for {plural(minutes, 'minute')}" if minutes else "FLEET_LOG_LEVEL"
+    print_result("devices", [outcome], f"{name}: level {level}", as_json=as_json)
 
 
-async def _change(settings: Settings, mac: str, *, revoked: bool, direct: bool) -> None:
+async def _change(settings: Settings, mac: str, *, revoked: bool, direct: bool, as_json: bool) -> None:
     name = read_mac(mac)
     async with find_control(settings, direct=direct) as control:
         if control is not None:
-            changed = (await control.send(devices.decide(name, "revoke" if revoked else "unrevoke"))).changed
+            outcome = await control.send(devices.decide(name, "revoke" if revoked else "unrevoke"))
         else:
             await audit_direct(settings, "device.revoke" if revoked else "device.unrevoke", name)
             async with open_store(settings) as store:
                 decisions = Decisions(store)
                 changed = await (decisions.revoke(name) if revoked else decisions.unrevoke(name))
-    state = "revoked" if revoked else "not revoked"
-    typer.echo(f"{name} is {state}{'' if changed else ' already'}{'' if revoked else f'; {POWER_CYCLE}'}")
+            note = POWER_CYCLE if changed and not revoked else ""
+            outcome = DecisionOutcome(mac=name, changed=changed, note=note)
+    state = f"is {'' if revoked else 'not '}revoked{'' if outcome.changed else ' already'}"
+    print_outcome(outcome, state, as_json=as_json)

@@ -12,7 +12,8 @@ from fleet.ground.settings import Settings
 from fleet.ground.tasks import Backoff
 from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
-from fleet.operations.listing import AsJson, print_list
+from fleet.operations.json_output import AsJson, AsJsonLines
+from fleet.operations.listing import print_list
 
 Kinds = Annotated[str, typer.Option(help="Kinds or families, separated by commas, such as turn,tool.called.")]
 Filter = Annotated[str, typer.Option("--filter", help="A query for devices, such as tag.site=berlin.")]
@@ -29,6 +30,7 @@ async def events(
     query: Filter = "",
     device: Device = "",
     after: Annotated[int | None, typer.Option(min=0, help="Only events above this id.")] = None,
+    _: AsJsonLines = False,
 ) -> None:
     """Show events of devices, sessions, turns and tools, a JSON object a line (docs/operating/events.md)."""
     wanted = {"kinds": kinds, "query": query, "device": read_mac(device) if device else ""}

@@ -9,7 +9,8 @@ from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
-from fleet.operations.listing import AsJson, print_list
+from fleet.operations.json_output import AsJson, print_result
+from fleet.operations.listing import print_list
 from fleet.operations.named_objects import find_group
 from fleet.wire.control.groups import GroupAddition, MemberChange
 
@@ -39,11 +40,12 @@ async def add(
         str, typer.Option(help="Makes the group dynamic: its members are the devices that it means.")
     ] = "",
     notes: Annotated[str, typer.Option(help="Notes.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Make a group."""
     async with open_control(settings) as control:
         made = await control.send(groups.add(GroupAddition(name=name, query=query, notes=notes)))
-    typer.echo(f"{visible(made.name)} is a {made.kind} group")
+    print_result("groups", [made], f"{visible(made.name)} is a {made.kind} group", as_json=as_json)
 
 
 @app.command()
@@ -59,31 +61,32 @@ async def members(settings: Settings, name: Name, as_json: AsJson = False) -> No
 
 @app.command()
 @operation
-async def include(settings: Settings, name: Name, macs: Macs) -> int:
+async def include(settings: Settings, name: Name, macs: Macs, as_json: AsJson = False) -> int:
     """Add devices to a static group. Exit code 1: some are unknown."""
     async with open_control(settings) as control:
         group = await find_group(control, name)
         done = [await control.send(groups.add_members(group.id, part)) for part in _parts(macs)]
-    return _report(done, "added")
+    return _report(name, done, "added", as_json=as_json)
 
 
 @app.command()
 @operation
-async def exclude(settings: Settings, name: Name, macs: Macs) -> int:
+async def exclude(settings: Settings, name: Name, macs: Macs, as_json: AsJson = False) -> int:
     """Remove devices from a static group."""
     async with open_control(settings) as control:
         group = await find_group(control, name)
         done = [await control.send(groups.remove_members(group.id, part)) for part in _parts(macs)]
-    return _report(done, "removed")
+    return _report(name, done, "removed", as_json=as_json)
 
 
 @app.command()
 @operation
-async def remove(settings: Settings, name: Name) -> None:
+async def remove(settings: Settings, name: Name, as_json: AsJson = False) -> None:
     """Delete a group; its devices stay."""
     async with open_control(settings) as control:
-        await control.send(groups.remove((await find_group(control, name)).id))
-    typer.echo(f"{visible(name)} is removed")
+        found = await find_group(control, name)
+        await control.send(groups.remove(found.id))
+    print_result("groups", [found], f"{visible(name)} is removed", as_json=as_json)
 
 
 def _parts(macs: list[str]) -> list[list[str]]:
@@ -91,9 +94,10 @@ def _parts(macs: list[str]) -> list[list[str]]:
     return [whole[at : at + _AT_ONCE] for at in range(0, len(whole), _AT_ONCE)]
 
 
-def _report(done: list[MemberChange], what: str) -> int:
-    unknown = [mac for one in done for mac in one.unknown]
-    typer.echo(f"{plural(sum(one.changed for one in done), 'device')} {what}")
+def _report(name: str, done: list[MemberChange], what: str, *, as_json: bool) -> int:
+    changed, unknown = sum(one.changed for one in done), [mac for one in done for mac in one.unknown]
+    entry = {"name": name, "changed": changed, "unknown": unknown}
+    print_result("groups", [entry], f"{plural(changed, 'device')} {what}", as_json=as_json)
     for mac in unknown:
         typer.echo(f"{mac} is unknown", err=True)
     return 1 if unknown else 0

@@ -4,6 +4,7 @@ It imports only the standard library, because it runs every few seconds:
 `python -m fleet.operations.health_command URL`.
 """
 
+import json
 import sys
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
@@ -41,13 +42,15 @@ def probe(url: str, limit: float = LIMIT_SECONDS) -> tuple[bool, str]:
     return response.status == 200, f"{response.status} {text}"
 
 
-def health(url: str = DEFAULT_URL, limit: float = LIMIT_SECONDS) -> None:
+def health(url: str = DEFAULT_URL, limit: float = LIMIT_SECONDS, *, as_json: bool = False) -> None:
     """Check whether a role is ready; exit with 0, or with 1 and the reason."""
     try:
         ready, answer = probe(url, limit)
     except ValueError as error:
         sys.stderr.write(f"fleet: {error}\n")
         raise SystemExit(MISUSED) from error
+    if as_json:
+        answer = json.dumps({"roles": [{"url": url, "ready": ready, "answer": answer}]}, indent=2)
     sys.stdout.write(f"{answer}\n")
     raise SystemExit(READY if ready else NOT_READY)
 

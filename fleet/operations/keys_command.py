@@ -1,6 +1,7 @@
 """`fleet keys`: lists and rotates the keys from which passwords derive."""
 
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,21 +12,21 @@ from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.operations.connect import open_publisher, open_store, operation
-from fleet.operations.listing import AsJson, print_list
+from fleet.operations.json_output import AsJson, print_json
+from fleet.operations.listing import print_list
 from fleet.operations.rotation import KeysFile, Pace, Rotation
 
 app = typer.Typer(help="Keys from which passwords derive: list, rotate.", no_args_is_help=True)
 
 _MOST_NAMED = 20
+_COLUMNS = ("key", "state")
 
 
 @app.command("list")
 @operation
 async def list_keys(settings: Settings, as_json: AsJson = False) -> None:
     """List the ids of the valid keys. The first one signs new passwords."""
-    names = KeysFile(_path(settings)).read().ids
-    rows = [(name, "still valid" if number else "signs") for number, name in enumerate(names)]
-    print_list("keys", ("key", "state"), rows, as_json=as_json, heading=False)
+    print_list("keys", _COLUMNS, _rows(KeysFile(_path(settings))), as_json=as_json, heading=False)
 
 
 @app.command()
@@ -42,33 +43,41 @@ async def rotate(
     force: Annotated[
         bool, typer.Option(help="Remove the old key now; devices that still need it must be switched off and on.")
     ] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Replace the signing key and lock no device out. An interrupted rotation continues when you run it again.
 
     The command adds a new key, then signs with it, then restarts idle devices that have an older password. When no
     device needs the old key, the command removes it. Exit code 1: some devices still need the old key, which stays
-    valid.
+    valid. With --json the steps go to the standard error.
     """
     file = KeysFile(_path(settings))
     name = f"fleet-keys-{secrets.token_hex(4)}"
     connecting = open_publisher(settings, lambda: file.read().issue("service", name))
     async with open_store(settings) as store, connecting as publisher:
-        rotation = Rotation(
-            file, DeviceRegistry(store), publisher.publish, typer.echo, Pace(settle, rate, reconnect_limit)
-        )
+        report = partial(typer.echo, err=as_json)
+        rotation = Rotation(file, DeviceRegistry(store), publisher.publish, report, Pace(settle, rate, reconnect_limit))
+        remaining: list[Entry] = []
         if force:
             rotation.retire()
-            return 0
-        return _report_remaining(await rotation.run())
+        else:
+            remaining = await rotation.run()
+    if as_json:
+        keys = [dict(zip(_COLUMNS, row, strict=True)) for row in _rows(file)]
+        print_json("keys", keys, needed_by=[entry.device.mac for entry in remaining])
+    elif remaining:
+        _print_remaining(remaining)
+    return runtime.EXIT_FAILED if remaining else 0
 
 
-def _report_remaining(remaining: list[Entry]) -> int:
-    if not remaining:
-        return 0
+def _rows(file: KeysFile) -> list[tuple[str, str]]:
+    return [(name, "still valid" if number else "signs") for number, name in enumerate(file.read().ids)]
+
+
+def _print_remaining(remaining: list[Entry]) -> None:
     names = ", ".join(entry.device.mac for entry in remaining[:_MOST_NAMED])
     more = f" and {len(remaining) - _MOST_NAMED} more" if len(remaining) > _MOST_NAMED else ""
     typer.echo(f"the old key stays valid for {names}{more}: run this again later, or with --force")
-    return runtime.EXIT_FAILED
 
 
 def _path(settings: Settings) -> Path:

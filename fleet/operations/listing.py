@@ -1,23 +1,12 @@
-"""What commands that list things print: a table, or with `--json` one JSON object of the same shape for all."""
+"""What commands that list things print: a table, or with `--json` one JSON object."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
 
-import typer
 from rich.table import Column, Table
 
 from fleet.ground.terminal import cell, open_console, print_table
-
-AsJson = Annotated[
-    bool,
-    typer.Option(
-        "--json",
-        help='Print one JSON object: {"NAME": [{…}, …]}, where NAME is what is listed, such as "devices". Times are '
-        "ISO 8601 in UTC; what is unknown is null.",
-    ),
-]
+from fleet.operations.json_output import print_json
 
 _ANY_WIDTH = 10_000
 Value = str | int | datetime | None
@@ -50,14 +39,5 @@ def print_list(
     print_table(console, table, lines=heading and not too_wide)
 
 
-def print_json(name: str, entries: Iterable[Mapping[str, Any]], **more: object) -> None:
-    """Print one JSON object; it is ASCII, because texts of devices may hold characters that change a screen."""
-    typer.echo(json.dumps({**more, name: list(entries)}, indent=2, default=_time))
-
-
 def _text(value: Value) -> str:
     return f"{value:%Y-%m-%d %H:%M}" if isinstance(value, datetime) else str(value or "")
-
-
-def _time(value: datetime) -> str:
-    return value.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -13,7 +13,8 @@ from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import open_store, operation, read_mac
 from fleet.operations.control_access import Direct, find_control
 from fleet.operations.direct_audit import audit_direct
-from fleet.operations.listing import AsJson, print_list
+from fleet.operations.json_output import AsJson, print_result
+from fleet.operations.listing import print_list
 
 app = typer.Typer(help="What devices remember of their users: show, forget, clear.", no_args_is_help=True)
 
@@ -36,6 +37,7 @@ async def forget(
     mac: Mac,
     fact: Annotated[str, typer.Argument(help="The fact, or its first characters if only one fact begins so.")],
     direct: Direct = False,
+    as_json: AsJson = False,
 ) -> None:
     """Delete one fact of a device. Turns that begin from now on do not know it."""
     name = read_mac(mac)
@@ -51,7 +53,8 @@ async def forget(
             await audit_direct(settings, "memory.forget", name, {"facts": 1})
             async with open_store(settings) as store:
                 await Memories(store).forget(name, found)
-    typer.echo(f"{name} has forgotten: {visible(found[0])}")
+    text = f"{name} has forgotten: {visible(found[0])}"
+    print_result("facts", [{"fact": found[0]}], text, as_json=as_json)
 
 
 @app.command()
@@ -61,21 +64,29 @@ async def clear(
     mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")] = "",
     every: Annotated[bool, typer.Option("--all", help="Clear all devices in Redis itself, in place of one.")] = False,
     direct: Direct = False,
+    as_json: AsJson = False,
 ) -> None:
     """Delete all facts of a device; its last conversation is not remembered either. Its history stays for its hour."""
     if bool(mac) == every:
         raise ConfigError("name one device, or --all")
-    async with find_control(settings, direct=direct or every) as control:
+    cleared = await _clear(settings, mac, direct=direct)
+    lines = [f"{name} has forgotten {plural(count, 'fact')}" for name, count in cleared.items()]
+    entries = [{"mac": name, "count": count} for name, count in cleared.items()]
+    print_result("devices", entries, "\n".join(lines) or "no device has facts", as_json=as_json)
+
+
+async def _clear(settings: Settings, mac: str, *, direct: bool) -> dict[str, int]:
+    """Clear one device, or all devices if no MAC is given; return how many facts each had."""
+    async with find_control(settings, direct=direct or not mac) as control:
         if control is not None:
             name = read_mac(mac)
-            count = (await control.send(calls.clear(name))).count
-            typer.echo(f"{name} has forgotten {plural(count, 'fact')}")
-            return
+            return {name: (await control.send(calls.clear(name))).count}
     async with open_store(settings) as store:
-        memories = Memories(store)
-        for name in await memories.all() if every else [read_mac(mac)]:
+        memories, cleared = Memories(store), {}
+        for name in [read_mac(mac)] if mac else await memories.all():
             await audit_direct(settings, "memory.clear", name)
-            typer.echo(f"{name} has forgotten {plural(await memories.clear(name), 'fact')}")
+            cleared[name] = await memories.clear(name)
+        return cleared
 
 
 async def _read(settings: Settings, control: AsyncFleetClient | None, mac: str) -> list[str]:

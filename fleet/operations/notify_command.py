@@ -12,6 +12,7 @@ from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
 from fleet.operations.connect import open_publisher, open_store, operation, read_mac
+from fleet.operations.json_output import AsJson, print_result
 from fleet.wire import dialects
 from fleet.wire import notify as codec
 from fleet.wire.identity import CredentialKeys
@@ -30,6 +31,7 @@ async def notify(
             help="MILLISECONDS:TEXT, text to show from this position on, such as '1800:Saved.'; repeatable.",
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> int:
     """Let an idle device with firmware 2.5 or later play an audio file. The device sends no confirmation.
 
@@ -43,7 +45,7 @@ async def notify(
         typer.echo(f"{name} {obstacle}", err=True)
         return runtime.EXIT_FAILED
     await _publish(settings, name, message)
-    typer.echo(f"{name} was sent the notification")
+    print_result("devices", [{"mac": name, "sent": True}], f"{name} was sent the notification", as_json=as_json)
     return 0
 
 

@@ -1,23 +1,29 @@
 """`fleet providers`: the catalogue of endpoints that agents name, over control. Keys are never arguments."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fleet.client import providers
+from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
 from fleet.operations.connect import operation
 from fleet.operations.control_access import open_control
 from fleet.operations.inputs import checked, read_secret
-from fleet.operations.listing import AsJson, print_json, print_list
+from fleet.operations.json_output import AsJson, print_json, print_result
+from fleet.operations.listing import print_list
 from fleet.operations.named_objects import find_provider
 from fleet.wire.control.providers import NewProvider, Provider, ProviderChange
 
 app = typer.Typer(help="Providers that agents name: list, add, set-key, test, remove.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the provider.")]
+KeyFile = Annotated[Path | None, typer.Option(help="File with the API key; - is the standard input.")]
+_BASE_URL = typer.Option(help="Address of the endpoint, such as https://llm.example/v1.")
+_MODEL = typer.Option(help="Its model, where an agent names none.")
+_SAMPLE_RATE = typer.Option(min=0, help="Of a voice's audio in Hz; 0: TTS_SAMPLE_RATE.")
 _STDIN = Path("-")
 _COLUMNS = ("name", "kind", "adapter", "base_url", "model", "has_key", "voices")
 
@@ -29,7 +35,7 @@ async def list_providers(settings: Settings, as_json: AsJson = False) -> None:
     async with open_control(settings) as control:
         found = [one async for page in control.pages(providers.listing()) for one in page.items]
     if as_json:
-        print_json("providers", (one.model_dump(mode="json") for one in found))
+        print_json("providers", found)
     else:
         rows = [
             (one.name, one.kind, one.adapter, one.base_url, one.model, str(one.has_key).lower(), ", ".join(one.voices))
@@ -44,15 +50,15 @@ async def add(  # noqa: PLR0913 - the arguments are the command line
     settings: Settings,
     name: Name,
     kind: Annotated[str, typer.Argument(help="chat, recognition or voice.")],
-    base_url: Annotated[str, typer.Option(help="Address of the endpoint, such as https://llm.example/v1.")] = "",
+    base_url: Annotated[str, _BASE_URL] = "",
     adapter: Annotated[str, typer.Option(help="openai, offline, or the name of an installed plugin.")] = "openai",
-    model: Annotated[str, typer.Option(help="Its model, where an agent names none.")] = "",
+    model: Annotated[str, _MODEL] = "",
     voices: Annotated[
         list[str] | None,
         typer.Option("--voice", metavar="<str>", help="A voice that agents may name; may be repeated. None: any."),
     ] = None,
-    sample_rate: Annotated[int, typer.Option(min=0, help="Of a voice's audio in Hz; 0: TTS_SAMPLE_RATE.")] = 0,
-    key_file: Annotated[Path | None, typer.Option(help="File with the API key; - is the standard input.")] = None,
+    sample_rate: Annotated[int, _SAMPLE_RATE] = 0,
+    key_file: KeyFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Add a provider."""
@@ -73,11 +79,8 @@ async def set_key(
     as_json: AsJson = False,
 ) -> None:
     """Replace the API key of a provider; it counts from the next turn on."""
-    change = checked(ProviderChange, {"key": "" if clear else read_secret(file)})
-    async with open_control(settings) as control:
-        found = await find_provider(control, name)
-        changed = await control.send(providers.change(found.id, change))
-    _report(changed, "has no key" if clear else "has a new key", as_json=as_json)
+    text = "has no key" if clear else "has a new key"
+    await _change(settings, name, {"key": "" if clear else read_secret(file)}, text, as_json=as_json)
 
 
 @app.command("test")
@@ -87,7 +90,7 @@ async def prove(settings: Settings, name: Name, as_json: AsJson = False) -> int:
     async with open_control(settings) as control:
         proof = await control.send(providers.prove((await find_provider(control, name)).id))
     if as_json:
-        print_json("proofs", [proof.model_dump(mode="json")])
+        print_json("proofs", [proof])
     else:
         state = f"answered in {proof.seconds:g} s" if proof.reachable else "did not answer"
         typer.echo(f"{visible(name)} {state}{f': {visible(proof.detail)}' if proof.detail else ''}")
@@ -98,15 +101,29 @@ async def prove(settings: Settings, name: Name, as_json: AsJson = False) -> int:
 
 @app.command()
 @operation
-async def remove(settings: Settings, name: Name) -> None:
+async def remove(settings: Settings, name: Name, as_json: AsJson = False) -> None:
     """Delete a provider that no agent names."""
     async with open_control(settings) as control:
-        await control.send(providers.remove((await find_provider(control, name)).id))
-    typer.echo(f"{visible(name)} is removed")
+        found = await find_provider(control, name)
+        await control.send(providers.remove(found.id))
+    _report(found, "is removed", as_json=as_json)
+
+
+async def _change(settings: Settings, name: str, wanted: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Change the fields of a provider that are not None.
+
+    Raises:
+        ConfigError: There are none, or one is wrong.
+    """
+    named = {field: value for field, value in wanted.items() if value is not None}
+    if not named:
+        raise ConfigError("nothing to change: --base-url, --model, --voice, --sample-rate or --key-file")
+    body = checked(ProviderChange, named)
+    async with open_control(settings) as control:
+        found = await find_provider(control, name)
+        changed = await control.send(providers.change(found.id, body))
+    _report(changed, text, as_json=as_json)
 
 
 def _report(provider: Provider, text: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json("providers", [provider.model_dump(mode="json")])
-    else:
-        typer.echo(f"{visible(provider.name)} {text}")
+    print_result("providers", [provider], f"{visible(provider.name)} {text}", as_json=as_json)

@@ -14,7 +14,9 @@ from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
-from fleet.operations.listing import AsJson, Value, print_json, print_list
+from fleet.operations.decision_output import print_outcome
+from fleet.operations.json_output import AsJson, AsJsonLines, print_json, print_result
+from fleet.operations.listing import Value, print_list
 from fleet.wire.control.devices import Device, DeviceAddition, DevicePatch
 
 app = typer.Typer()
@@ -43,7 +45,7 @@ async def search(
             if len(found) == limit:
                 break
     if as_json:
-        print_json("devices", (one.model_dump(mode="json") for one in found))
+        print_json("devices", found)
     else:
         print_list("devices", _COLUMNS, (_row(one) for one in found), as_json=False)
 
@@ -72,6 +74,7 @@ async def tag(
     settings: Settings,
     mac: Mac,
     tags: Annotated[list[str], typer.Argument(help="KEY=VALUE sets a tag, KEY= removes it.")],
+    as_json: AsJson = False,
 ) -> None:
     """Set or remove tags of a device."""
     pairs = [text.partition("=") for text in tags]
@@ -79,7 +82,7 @@ async def tag(
         raise ConfigError("write KEY=VALUE, or KEY= to remove a tag")
     async with open_control(settings) as control:
         changed = await control.send(devices.tag(read_mac(mac), {key: value or None for key, _, value in pairs}))
-    typer.echo(f"{changed.mac}: {_cell(changed.tags) or 'no tags'}")
+    print_result("devices", [changed], f"{changed.mac}: {_cell(changed.tags) or 'no tags'}", as_json=as_json)
 
 
 @app.command()
@@ -89,11 +92,12 @@ async def register(
     mac: Mac,
     name: Annotated[str, typer.Option(help="A name for people.")] = "",
     serial: Annotated[str, typer.Option(help="The serial number.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Register a device before it is seen. `fleet devices bind` binds it."""
     async with open_control(settings) as control:
         added = await control.send(devices.register(DeviceAddition(mac=read_mac(mac), name=name, serial=serial)))
-    typer.echo(f"{added.mac} is registered")
+    print_result("devices", [added], f"{added.mac} is registered", as_json=as_json)
 
 
 @app.command()
@@ -104,13 +108,14 @@ async def change(
     name: Annotated[str | None, typer.Option(help="A name for people.")] = None,
     notes: Annotated[str | None, typer.Option(help="Notes.")] = None,
     agent: Annotated[str | None, typer.Option(help="Name of the agent that is assigned to the device itself.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Change the name, the notes or the agent of a device."""
     named = {"name": name, "notes": notes, "agent": agent}
     patch = DevicePatch.model_validate({field: value for field, value in named.items() if value is not None})
     async with open_control(settings) as control:
         changed = await control.send(devices.change(read_mac(mac), patch))
-    typer.echo(f"{changed.mac} has version {changed.version} now")
+    print_result("devices", [changed], f"{changed.mac} has version {changed.version} now", as_json=as_json)
 
 
 @app.command()
@@ -139,11 +144,11 @@ async def waiting(settings: Settings, as_json: AsJson = False) -> None:
 
 @app.command()
 @operation
-async def forget(settings: Settings, mac: Mac) -> None:
+async def forget(settings: Settings, mac: Mac, as_json: AsJson = False) -> None:
     """Delete everything about a device: its row, its history, what it remembers, its owner. Switch it off before."""
     async with open_control(settings) as control:
         done = await control.send(devices.decide(read_mac(mac), "forget"))
-    typer.echo(f"{done.mac} is forgotten")
+    print_outcome(done, "is forgotten", as_json=as_json)
 
 
 @app.command()
@@ -153,11 +158,12 @@ async def move(
     mac: Mac,
     tenant: Annotated[str, typer.Argument(help="The tenant that gets the device.")],
     source: Annotated[str | None, typer.Option("--from", help="The tenant that has it; yours if not named.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Give a device to another tenant."""
     async with open_control(settings) as control:
         done = await control.send(devices.move(read_mac(mac), tenant, source))
-    typer.echo(f"{done.mac} belongs to {visible(tenant)}")
+    print_outcome(done, f"belongs to {visible(tenant)}", as_json=as_json)
 
 
 @app.command("import")
@@ -190,10 +196,12 @@ async def export_file(
     settings: Settings,
     query: Query = "",
     form: Annotated[str, typer.Option("--format", help="csv or ndjson.")] = "csv",
+    as_json: AsJsonLines = False,
 ) -> None:
     """Print the devices that a query means as a file, which `import` reads."""
     async with open_control(settings) as control:
-        async for piece in control.download("/devices:export", {"format": form, "filter": query}):
+        asked = {"format": "ndjson" if as_json else form, "filter": query}
+        async for piece in control.download("/devices:export", asked):
             sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
 

@@ -14,7 +14,7 @@ from fleet.ground.settings.reference import SettingEntry, default_of, groups, is
 from fleet.ground.settings.wording import shown
 from fleet.ground.terminal import open_console
 from fleet.operations.connect import load_or_exit
-from fleet.operations.listing import AsJson, print_json
+from fleet.operations.json_output import AsJson, print_json
 from fleet.operations.settings_reference import write_reference
 
 Format = Literal["text", "markdown"]

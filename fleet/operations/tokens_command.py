@@ -4,7 +4,7 @@ Tokens of control act on its API. The file has the tokens of the api and the gat
 its database or all of its tokens are lost.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,8 @@ from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation
 from fleet.operations.control_access import find_control
 from fleet.operations.inputs import checked
-from fleet.operations.listing import AsJson, print_json, print_list
+from fleet.operations.json_output import AsJson, print_json, print_result
+from fleet.operations.listing import print_list
 from fleet.operations.named_objects import find_token
 from fleet.wire.control.tokens import NewToken
 
@@ -39,6 +40,7 @@ async def new(
     name: Annotated[str, typer.Argument(help="Holder of the token, for the log; empty in the file: a number.")] = "",
     expires: Annotated[str, typer.Option(help="When a token of control ends, such as 2027-12-31T00:00:00Z.")] = "",
     in_file: InFile = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a token and print it; only its hash is stored. It counts at once.
 
@@ -47,10 +49,12 @@ async def new(
     scopes = {part.strip() for text in scope for part in text.split(",") if part.strip()}
     async with find_control(settings, direct=in_file or not scopes <= EVERY_SCOPE) as control:
         if control is None:
-            typer.echo(_tokens(settings).add(name, frozenset(scopes)))
-            return
-        wanted = checked(NewToken, {"name": name, "scopes": sorted(scopes), "expires": expires or None})
-        typer.echo((await control.send(access.make_token(wanted))).token or "")
+            token = _tokens(settings).add(name, frozenset(scopes))
+            entry: dict[str, Any] = {"name": name, "scopes": sorted(scopes), "token": token}
+        else:
+            wanted = checked(NewToken, {"name": name, "scopes": sorted(scopes), "expires": expires or None})
+            entry = (await control.send(access.make_token(wanted))).model_dump(mode="json")
+    print_result("tokens", [entry], entry["token"] or "", as_json=as_json)
 
 
 @app.command("list")
@@ -65,7 +69,7 @@ async def list_tokens(settings: Settings, in_file: InFile = False, as_json: AsJs
             return
         found = [one async for page in control.pages(access.tokens()) for one in page.items]
     if as_json:
-        print_json("tokens", (one.model_dump(mode="json") for one in found))
+        print_json("tokens", found)
     else:
         named = [(one.name, ", ".join(one.scopes), one.created, one.expires, one.last_used) for one in found]
         print_list("tokens", _COLUMNS, named, as_json=False)
@@ -79,6 +83,7 @@ async def revoke(
     settings: Settings,
     name: Annotated[str, typer.Argument(help="Holder of the token, as in `fleet tokens list`.")],
     in_file: InFile = False,
+    as_json: AsJson = False,
 ) -> int:
     """Revoke the token of control and that of the operators' file at once; with --file only the latter."""
     found = False
@@ -88,7 +93,8 @@ async def revoke(
             await control.send(access.revoke_token(token.id))
             found = True
     found = _tokens(settings).remove(name) or found
-    typer.echo(f"{visible(name)} {'is revoked' if found else 'has no token'}")
+    text = f"{visible(name)} {'is revoked' if found else 'has no token'}"
+    print_result("tokens", [{"name": name, "revoked": found}], text, as_json=as_json)
     return 0 if found else 1
 
 

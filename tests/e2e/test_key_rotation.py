@@ -1,12 +1,14 @@
 """A key is replaced on a live fleet: real broker with plugin, roles and command, and two simulated devices."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,18 +37,24 @@ class Rotation:
     def __init__(self, site: RoleSite) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_")}
         reached = {"FLEET_REDIS_URL": site.redis.url, "FLEET_MQTT_URL": site.broker.url, "FLEET_SHARDS": str(SHARDS)}
-        self._output = site.directory / "rotate.txt"
-        with self._output.open("w") as output:
+        self._output, self._steps = site.directory / "rotate.json", site.directory / "rotate.txt"
+        with self._output.open("w") as output, self._steps.open("w") as steps:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "fleet", "keys", "rotate", "--settle", "4", "--patience", str(LIMIT)],
+                [sys.executable, "-m", "fleet", "keys", "rotate", "--json", "--settle", "4", "--patience", str(LIMIT)],
                 env={**kept, **reached, "FLEET_KEYS_FILE": str(keys_path(site))},
                 stdout=output,
-                stderr=subprocess.STDOUT,
+                stderr=steps,
             )
 
     @property
     def told(self) -> str:
-        return self._output.read_text()
+        """The steps so far."""
+        return self._steps.read_text()
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What the command printed for programs."""
+        return dict(json.loads(self._output.read_text()))
 
     async def until_told(self, words: str) -> None:
         def is_told() -> bool:
@@ -139,6 +147,7 @@ async def test_a_key_is_replaced_and_no_device_is_locked_out(site: RoleSite, rol
                 assert await old.hang_up()
                 assert await rotation.code() == 0, rotation.told
                 assert "retired: k1" in rotation.told
+                assert rotation.result == {"keys": [{"key": "k2", "state": "signs"}], "needed_by": []}
                 assert CredentialKeys(keys_path(site).read_text()).ids == ("k2",)
                 assert await passwords(site) == {OLD_MAC: "k2", NEW_MAC: "k2"}
                 assert [len(one.journal.find("restart")) for one in (old, new)] == [1, 0]

@@ -1,6 +1,7 @@
 """`fleet devices notify` on a live fleet: real broker with plugin, roles and command, and simulated devices."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -80,8 +81,8 @@ async def test_an_idle_device_with_firmware_2_5_plays_it_and_no_other_is_sent_it
     new = SimDevice(find_profile("P9"), ota_url=site.ota, mac=NEW_MAC)
     old = SimDevice(find_profile("P1"), ota_url=site.ota, mac=OLD_MAC)
     async with new.running(), old.running():
-        code, said = await notify(site, NEW_MAC, url, "--subtitle", "0:Done.", "--subtitle", "300:Saved.")
-        assert (code, said) == (0, f"{NEW_MAC} was sent the notification\n")
+        code, said = await notify(site, NEW_MAC, url, "--subtitle", "0:Done.", "--subtitle", "300:Saved.", "--json")
+        assert (code, json.loads(said)) == (0, {"devices": [{"mac": NEW_MAC, "sent": True}]})
         assert await new.until(LIMIT, lambda: bool(new.journal.find("notified")))
         assert [one.detail["text"] for one in new.journal.find("subtitle")] == ["Done.", "Saved."]
         assert new.report.counters["downlink_played"] == PACKETS

@@ -6,7 +6,7 @@ import typer
 
 from fleet.ground.settings import Settings
 from fleet.operations.connect import operation
-from fleet.operations.listing import AsJson
+from fleet.operations.json_output import AsJson
 
 PARTS = (
     *("settings", "broker", "redis", "roles", "api", "session"),

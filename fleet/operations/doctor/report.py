@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fleet.ground.terminal import cell, open_console, plural
 from fleet.operations.doctor.finding import Finding, Verdict, exit_code
-from fleet.operations.listing import print_json
+from fleet.operations.json_output import print_json
 
 _SIGNS: Final[dict[Verdict, tuple[str, str]]] = {
     "ok": ("ok", "green"),

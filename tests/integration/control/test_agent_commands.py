@@ -1,11 +1,9 @@
 """`fleet agents`, `providers`, `audit`, `tokens` and `db compile`, over a running control."""
 
-import asyncio
 import json
 import stat
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,8 +17,9 @@ from fleet.adapters.sql.provider_rows import ProviderRows
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, TextDelta, ToolOffer
 from fleet.wire.agents import CompiledAgent
 from tests.support.command_line import CommandLine, command_line
-from tests.support.control_server import FULL, ControlStage, control_stage
+from tests.support.control_server import control_stage
 from tests.support.memory_store import memory_store
+from tests.support.operator import Operator
 
 MAC = "02:00:00:00:00:01"
 SECRET = new_key()
@@ -36,26 +35,6 @@ class Parrot:
         self, messages: Sequence[Message], tools: Sequence[ToolOffer], options: LlmOptions = USUAL
     ) -> AsyncGenerator[LlmEvent, None]:
         yield TextDelta(f"My prompt: {messages[0].text.partition(chr(10))[0]}")
-
-
-class Operator:
-    """Somebody with a command line."""
-
-    def __init__(self, fleet: CommandLine, stage: ControlStage) -> None:
-        self._fleet, self.stage = fleet, stage
-        self.tokens = stage.folder / "tokens"
-
-    async def run(self, *words: str, code: int = 0) -> str:
-        url = str(self.stage.client.base_url)
-        named = {"FLEET_CONTROL_URL": url, "FLEET_CONTROL_TOKEN": FULL, "FLEET_OPERATOR_TOKENS_FILE": str(self.tokens)}
-        done = await asyncio.to_thread(self._fleet.run, *words, **named)
-        assert done.returncode == code, (words, done)
-        return done.stdout + done.stderr if code else done.stdout
-
-    async def rows(self, *words: str) -> list[dict[str, Any]]:
-        """Return what a command lists, by its JSON."""
-        (found,) = json.loads(await self.run(*words, "--json")).values()
-        return list(found)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +58,12 @@ async def prompt(operator: Operator) -> str | None:
     store = operator.stage.services.store
     (digest,) = await CompiledAgents(store).of_devices([MAC])
     return (await KnownAgents(store).find(digest)).document.prompt
+
+
+async def kept_key(operator: Operator) -> str:
+    """Return the key of the only provider, as control keeps it."""
+    (row,) = await ProviderRows(operator.stage.database, 1).page(0, 10)
+    return Sealer(SECRET).unseal(row.secret) if row.secret else ""
 
 
 async def test_an_agent_is_made_published_assigned_and_rolled_back(operator: Operator, tmp_path: Path) -> None:
@@ -119,7 +104,7 @@ async def test_an_agent_is_made_published_assigned_and_rolled_back(operator: Ope
     assert await prompt(operator) == "one"
     (compiled,) = await operator.rows("db", "compile")
     assert compiled["agents"] == 1
-    await run("agents", "remove", "ann")
+    assert (await operator.row("agents", "remove", "ann"))["name"] == "ann"
     assert "there is no agent ann" in await run("agents", "publish", "ann", code=2)
     assert await operator.rows("agents", "list") == []
 
@@ -129,34 +114,35 @@ async def test_the_key_of_a_provider_goes_in_by_a_file_and_never_comes_out(opera
     key.write_text("sk-first\n", encoding="utf-8")
     add = ("providers", "add", "house", "chat", "--base-url", "http://127.0.0.1:9/v1", "--key-file", str(key))
     assert await run(*add) == "house is added\n"
-
-    async def kept() -> str:
-        (row,) = await ProviderRows(operator.stage.database, 1).page(0, 10)
-        return Sealer(SECRET).unseal(row.secret) if row.secret else ""
-
-    assert await kept() == "sk-first"
+    assert await kept_key(operator) == "sk-first"
     key.write_text("sk-second", encoding="utf-8")
     await run("providers", "set-key", "house", str(key))
-    assert await kept() == "sk-second"
+    assert await kept_key(operator) == "sk-second"
     key.write_text("two\nlines", encoding="utf-8")
     assert "one line" in await run("providers", "set-key", "house", str(key), code=2)
     listed = await run("providers", "list", "--json")
     assert "sk-" not in listed and json.loads(listed)["providers"][0]["has_key"]
     assert "did not answer" in await run("providers", "test", "house", code=1)
     await run("providers", "set-key", "house", "--clear")
-    assert await kept() == ""
+    assert await kept_key(operator) == ""
     lines = await operator.rows("audit", "--object", "provider/1")
     assert [one["action"] for one in lines] == ["provider.change", "provider.change", "provider.create"]
     assert "sk-" not in await run("audit") and "provider.create" in await run("audit", "--limit", "9")
     exported = (await run("audit", "--action", "provider.create", "--export")).splitlines()
     assert [json.loads(line)["object"] for line in exported] == ["provider/1"]
-    await run("providers", "remove", "house")
+    assert (await operator.row("providers", "remove", "house"))["has_key"] is False
     assert await operator.rows("providers", "list") == []
 
 
 async def test_tokens_are_made_by_control_and_those_of_other_roles_in_the_file(operator: Operator) -> None:
     run = operator.run
-    token = (await run("tokens", "new", "--scope", "devices:read", "--expires", "2099-01-01T00:00:00Z", "desk")).strip()
+    asked = ("tokens", "new", "--scope", "devices:read", "--expires", "2099-01-01T00:00:00Z")
+    token = (await run(*asked, "desk")).strip()
+    other = await operator.row(*asked, "hall")
+    assert (other["name"], other["scopes"]) == ("hall", ["devices:read"])
+    assert (await operator.stage.ask("GET /v1/devices", other["token"])).status_code == 200
+    assert await operator.rows("tokens", "revoke", "hall") == [{"name": "hall", "revoked": True}]
+    assert (await operator.stage.ask("GET /v1/devices", other["token"])).status_code == 401
     assert (await operator.stage.ask("GET /v1/devices", token)).status_code == 200
     assert not operator.tokens.exists()
     file_token = (await run("tokens", "new", "--scope", GATEWAY_CONNECT, "anna")).strip()
@@ -171,3 +157,7 @@ async def test_tokens_are_made_by_control_and_those_of_other_roles_in_the_file(o
     assert (await operator.stage.ask("GET /v1/devices", token)).status_code == 401
     assert not OperatorTokens(operator.tokens).find(direct)
     assert "has no token" in await run("tokens", "revoke", "desk", code=1)
+    assert '"revoked": false' in await run("tokens", "revoke", "desk", "--json", code=1)
+    kept = await operator.row("tokens", "new", "--scope", GATEWAY_CONNECT, "--scope", "devices:read", "bob")
+    assert (kept["name"], kept["scopes"]) == ("bob", ["devices:read", GATEWAY_CONNECT])
+    assert OperatorTokens(operator.tokens).find(kept["token"])

@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.events import Outbox
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.migrate import upgrade
@@ -17,6 +20,7 @@ from fleet.roles.control.leader.event_collector import EventCollector
 from tests.support.command_line import CommandLine, command_line
 from tests.support.control_server import FULL, ControlStage, control_stage
 from tests.support.memory_store import memory_store
+from tests.support.operator import Operator
 
 MAC = "02:00:00:00:00:01"
 
@@ -62,17 +66,52 @@ async def test_history_is_shown_exported_and_deleted(fleet: CommandLine, stage: 
         assert done.returncode == 0, (words, done)
         return done.stdout
 
-    (event,) = map(json.loads, (await run("events", "--kinds", "turn")).splitlines())
+    (event,) = map(json.loads, (await run("events", "--kinds", "turn", "--json")).splitlines())
     assert (event["kind"], event["device"], event["data"]["turn"]) == ("turn.answered", MAC, "t1")
     assert await run("events", "--after", "1") == ""
     (talk,) = json.loads(await run("conversations", "list", "--words", "HELLO", "--json"))["conversations"]
     assert (talk["device"], talk["turns"]) == (MAC, 1)
     assert "Hello." in await run("conversations", "show", str(talk["id"]))
-    assert json.loads(await run("conversations", "export"))["answer"] == "Hello."
+    for words in ((), ("--json",)):
+        assert json.loads(await run("conversations", "export", *words))["answer"] == "Hello."
     (sums,) = json.loads(await run("usage", "--by", "device", "--json"))["usage"]
     assert (sums["device"], sums["turns"], sums["input_tokens"]) == (MAC, 1, 7)
     assert "deleted" in await run("conversations", "delete", str(talk["id"]))
     assert "0 conversations, 1 event" in await run("conversations", "erase", MAC)
+    await happen(stage, "turn.answered", '{"turn":"t2","session":"s","user":"Yes?","answer":"No."}', fence=2)
+    (talk,) = json.loads(await run("conversations", "list", "--json"))["conversations"]
+    gone = json.loads(await run("conversations", "delete", str(talk["id"]), "--json"))
+    assert gone == {"conversations": [{"id": talk["id"]}]}
+    (erased,) = json.loads(await run("conversations", "erase", MAC, "--json"))["devices"]
+    assert erased == {"mac": MAC, "conversations": 0, "events": 1, "usage": 1}
+
+
+async def test_what_is_said_on_a_device_is_an_object_a_line(fleet: CommandLine, stage: ControlStage) -> None:
+    await stage.ask("POST /v1/devices", json={"mac": MAC})
+    store = stage.services.store
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "fleet", "conversations", "watch", MAC, "--json"),
+        env=os.environ | Operator(fleet, stage).environment,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout
+    try:
+        async with asyncio.timeout(60):
+            while not await store.client.exists(store.keys.transcript(MAC)):
+                await asyncio.sleep(0.02)
+            lines = [
+                ("turn.heard", {"turn": "t", "text": "他好?"}),
+                ("turn.ended", {"turn": "t", "outcome": "answered"}),
+            ]
+            await Transcripts(store).write(MAC, lines)
+            found = [json.loads(await process.stdout.readline()) for _ in lines]
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+    assert [(one["kind"], one["device"], one["data"]) for one in found] == [
+        (kind, MAC, data) for kind, data in lines
+    ]  # fmt: skip
 
 
 async def test_a_program_follows_events_from_where_it_was(stage: ControlStage) -> None:

@@ -118,6 +118,34 @@ def test_every_list_is_json_of_one_shape(fleet: CommandLine, redis_url: str, tmp
     assert any(one["syntax"].startswith("--json") for one in command["options"])
 
 
+async def test_changes_without_control_print_json_too(fleet: CommandLine, redis_url: str) -> None:
+    def change(*words: str, code: int = 0) -> list[dict[str, Any]]:
+        done = fleet.run(*words, "--json", FLEET_REDIS_URL=redis_url)
+        assert done.returncode == code, done
+        ((_, found),) = json.loads(done.stdout).items()
+        return list(found)
+
+    cycle = "the device must be switched off and on"
+    assert change("devices", "timezone", MAC, "Europe/Berlin") == [{"mac": MAC, "time_zone": "Europe/Berlin"}]
+    async with opened(redis_url) as store:
+        for client in ("owner", "second", "third"):
+            await Admissions(store).decide("first", BootstrapAsker(MAC, client, "192.0.2.1"), {"kid": "k1"})
+            await Claims(store).note(MAC, "192.0.2.1")
+    (accepted,) = change("devices", "accept", MAC, "second")
+    assert accepted["changed"] and f"an earlier password of {MAC}" in accepted["note"]
+    (old,) = change("devices", "renew", code=1)
+    assert (old["mac"], old["online"]) == (MAC, False) and old["valid_until"].endswith("Z")
+    assert change("devices", "renew", "--now") == [{"mac": MAC, "online": False, "valid_until": None}]
+    (renewed,) = change("devices", "renew", MAC, "--now")
+    assert renewed == {"mac": MAC, "changed": True, "note": f"earlier passwords of {MAC} are refused: {cycle}"}
+    assert change("devices", "refuse", MAC) == [{"mac": MAC, "changed": True, "note": ""}]
+    for verb, note in (("bind", ""), ("revoke", ""), ("unrevoke", cycle), ("unbind", cycle), ("debug", "")):
+        (outcome,) = change("devices", verb, MAC)
+        assert (outcome["mac"], outcome["changed"]) == (MAC, True) and note in outcome["note"], verb
+    assert change("memory", "clear", MAC) == [{"mac": MAC, "count": 0}]
+    assert change("memory", "clear", "--all") == []
+
+
 def test_without_a_keys_file_it_is_said_what_to_do(fleet: CommandLine, tmp_path: Path) -> None:
     done = fleet.run("keys", "list", FLEET_DATA_DIR=str(tmp_path))
     assert done.returncode == 2

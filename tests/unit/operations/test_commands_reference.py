@@ -10,6 +10,12 @@ from fleet.operations.commands_reference import Command, find_commands, write_co
 from tests.support.command_line import command_line
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "commands.md"
+WITHOUT_JSON = {
+    **dict.fromkeys(("up", "worker", "edge", "api", "gateway", "front", "control"), "a role: it writes a log"),
+    "demo-llm": "a server: it writes a log",
+    "sim": "a device in the terminal; --report writes JSON",
+}
+"""Commands that print nothing for programs, with the reason."""
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +43,15 @@ def test_everything_is_explained(found: dict[str, Command]) -> None:
         for name, text in command.options:
             assert text.partition("[default")[0].strip(), f"{command.path} {name}"
             assert not name.startswith("-") or "list[" not in name, f"{command.path} {name}: set a metavar"
+
+
+def test_every_command_has_json_but_roles_and_servers(found: dict[str, Command]) -> None:
+    without = {path.removeprefix("fleet ") for path, one in found.items() if not has_json(one)}
+    assert without == set(WITHOUT_JSON)
+
+
+def has_json(command: Command) -> bool:
+    return any(name.split()[0] == "--json" for name, _ in command.options)
 
 
 def test_an_option_is_listed_with_its_form_default_and_edges(found: dict[str, Command]) -> None:
