@@ -17,7 +17,7 @@ from fleet.operations.listing import print_list
 from fleet.operations.named_objects import find_provider
 from fleet.wire.control.providers import NewProvider, Provider, ProviderChange
 
-app = typer.Typer(help="Providers that agents name: list, add, set-key, test, remove.", no_args_is_help=True)
+app = typer.Typer(help="Providers that agents name: list, add, change, set-key, test, remove.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the provider.")]
 KeyFile = Annotated[Path | None, typer.Option(help="File with the API key; - is the standard input.")]
@@ -67,6 +67,28 @@ async def add(  # noqa: PLR0913 - the arguments are the command line
     call = providers.add(checked(NewProvider, {**wanted, **more}))
     async with open_control(settings) as control:
         _report(await control.send(call), "is added", as_json=as_json)
+
+
+@app.command()
+@operation
+async def change(  # noqa: PLR0913 - the arguments are the command line
+    settings: Settings,
+    name: Name,
+    base_url: Annotated[str | None, _BASE_URL] = None,
+    model: Annotated[str | None, _MODEL] = None,
+    voices: Annotated[
+        list[str] | None,
+        typer.Option("--voice", metavar="<str>", help="Replaces all voices; may be repeated. An empty one: any."),
+    ] = None,
+    sample_rate: Annotated[int | None, _SAMPLE_RATE] = None,
+    key_file: KeyFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change a provider; what is not named stays. It counts from the next turn on."""
+    wanted: dict[str, Any] = {"base_url": base_url, "model": model, "sample_rate": sample_rate}
+    wanted["voices"] = None if voices is None else [voice for voice in voices if voice]
+    wanted["key"] = read_secret(key_file) if key_file else None
+    await _change(settings, name, wanted, "is changed", as_json=as_json)
 
 
 @app.command("set-key")

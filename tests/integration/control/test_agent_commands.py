@@ -134,6 +134,31 @@ async def test_the_key_of_a_provider_goes_in_by_a_file_and_never_comes_out(opera
     assert await operator.rows("providers", "list") == []
 
 
+async def test_a_provider_is_changed_in_place_and_only_where_it_is_named(operator: Operator, tmp_path: Path) -> None:
+    run, key = operator.run, tmp_path / "key"
+    key.write_text("sk-first", encoding="utf-8")
+    named = ("--base-url", "http://127.0.0.1:9/v1", "--voice", "onyx", "--voice", "ash", "--sample-rate", "16000")
+    made = await operator.row("providers", "add", "house", "voice", *named)
+    assert not made["has_key"]
+    changed = await operator.row("providers", "change", "house", "--model", "large", "--key-file", str(key))
+    assert changed == {**made, "model": "large", "has_key": True}
+    moved = ("--base-url", "http://127.0.0.1:10/v1", "--sample-rate", "0", "--voice", "nova")
+    assert await run("providers", "change", "house", *moved) == "house is changed\n"
+    changed |= {"base_url": "http://127.0.0.1:10/v1", "sample_rate": 0, "voices": ["nova"]}
+    assert await operator.rows("providers", "list") == [changed]
+    assert (await operator.row("providers", "change", "house", "--voice", ""))["voices"] == [], "any voice"
+    assert await kept_key(operator) == "sk-first"
+    for words, reason in (
+        ((), "nothing to change"),
+        (("--base-url", ""), "needs base_url"),
+        (("--base-url", "ftp://x"), "base_url: "),
+        (("--key-file", str(tmp_path / "none")), "none"),
+    ):
+        assert reason in await run("providers", "change", "house", *words, code=2)
+    assert "there is no provider barn" in await run("providers", "change", "barn", "--model", "x", code=2)
+    assert "sk-" not in await run("audit", "--export")
+
+
 async def test_tokens_are_made_by_control_and_those_of_other_roles_in_the_file(operator: Operator) -> None:
     run = operator.run
     asked = ("tokens", "new", "--scope", "devices:read", "--expires", "2099-01-01T00:00:00Z")
