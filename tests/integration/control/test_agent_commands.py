@@ -143,6 +143,8 @@ async def test_a_provider_is_changed_in_place_and_only_where_it_is_named(operato
     changed = await operator.row("providers", "change", "house", "--model", "large", "--key-file", str(key))
     assert changed == {**made, "model": "large", "has_key": True}
     moved = ("--base-url", "http://127.0.0.1:10/v1", "--sample-rate", "0", "--voice", "nova")
+    assert "key" in await run("providers", "change", "house", *moved, code=2)
+    moved += ("--key-file", str(key))
     assert await run("providers", "change", "house", *moved) == "house is changed\n"
     changed |= {"base_url": "http://127.0.0.1:10/v1", "sample_rate": 0, "voices": ["nova"]}
     assert await operator.rows("providers", "list") == [changed]

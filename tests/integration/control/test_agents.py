@@ -172,6 +172,11 @@ async def test_a_key_comes_in_and_never_out(site: Site) -> None:
     compiled = await site.known.find((await site.compiled.heads())[str(agent)])
     assert compiled.endpoints["chat"].model == "n"
     await site.ask(f"DELETE /v1/providers/{provider}", 409)
+    thief = {"base_url": "http://127.0.0.1:8/v1"}
+    assert (await site.ask(f"PATCH /v1/providers/{provider}", 422, json=thief))["code"] == "key-needed"
+    await site.ask(f"PATCH /v1/providers/{provider}", json={"base_url": "http://127.0.0.1:9/v2"})
+    moved = {**thief, "key": ""}
+    assert (await site.ask(f"PATCH /v1/providers/{provider}", json=moved))["has_key"] is False
     proof = await site.ask(f"POST /v1/providers/{provider}:test")
     assert proof["reachable"] is False and "sk-secret" not in str(proof)
     await site.ask("POST /v1/providers", 422, json={**body, "name": "x", "base_url": "http://user:pw@host/v1"})

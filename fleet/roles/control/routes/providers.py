@@ -3,6 +3,7 @@
 import asyncio
 import time
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from fastapi import Path, Request, Response
 
@@ -28,6 +29,7 @@ ProviderId = Annotated[int, Path(ge=1, le=2**53)]
 _MOST_MODELS = 200
 _PREFIXES = {"chat": "LLM", "recognition": "ASR", "voice": "TTS"}
 """Names of the kinds in messages and metrics."""
+_KEY_NEEDED = "at another server the stored key is not sent: give its key, or an empty one"
 
 
 class ProvidersRoutes:
@@ -85,6 +87,8 @@ class ProvidersRoutes:
             if before is None or after is None:
                 raise not_found("provider")
             _check(after.kind, after.adapter, after.base_url)
+            if before.secret and body.key is None and _origin(before.base_url) != _origin(after.base_url):
+                raise Problem(422, "key-needed", _KEY_NEEDED)
             old, new = changed_fields(_shown(before), _shown(after))
             if body.key is not None:
                 new["key"] = "changed"
@@ -144,6 +148,11 @@ class ProvidersRoutes:
     @property
     def _sealer(self) -> Sealer:
         return Sealer.of(self._services.settings.secret_keys)
+
+
+def _origin(base_url: str) -> tuple[str, str]:
+    parts = urlsplit(base_url)
+    return parts.scheme, parts.netloc
 
 
 def _check(kind: str, adapter: str, base_url: str) -> None:
