@@ -9,7 +9,7 @@ from functools import cache
 from random import Random
 
 from fleet.wire import toc
-from tests.support.audio_air import AWAY, HOME, STRANGER, Address, Air, header, seal, speech
+from tests.support.audio_air import AWAY, HOME, STRANGER, Address, Air, header, noise, seal, speech
 from tests.support.every import for_every
 
 Packet = tuple[float, int, Address, bytes]
@@ -130,6 +130,32 @@ def test_at_other_rates_a_burst_costs_no_more_than_its_guesses(frame_ms: int, nu
         attack += sweep(began, 0.5, [next_number + 3 * at for at in range(1, numbers)], firsts=chosen(frame_ms))
     lost, deaf, _ = device.against(attack)
     assert (lost <= 0.1, deaf <= 1.0) == (True, True), (lost, deaf)
+
+
+def test_guesses_that_leap_ahead_cost_no_more_than_their_numbers() -> None:
+    """The device's packets behind them are used at once: too few wait for a proof before the device has caught up."""
+    device, attack = Device(), list[Packet]()
+    device.speak(60)
+    for burst in range(22):
+        began = 1.9 + burst * 2.56
+        newest = int(began / 0.06) + 1
+        attack += sweep(began, 0.6, [newest + 3 * at for at in range(1, 6)])
+    lost, deaf, _ = device.against(attack)
+    assert (lost <= GOOD, deaf <= 0.4) == (True, True), (lost, deaf)
+
+
+@for_every("frame_ms, rate", [(60, 500), (40, 700), (20, 1000)])
+def test_no_silence_gets_into_speech_whose_stream_was_refuted(frame_ms: int, rate: int) -> None:
+    """The device's packets wait for a proof then. Silence between them would end the utterance."""
+    device, random = Device(frame_ms), Random(rate)
+    device.speak(12)
+    attack: list[Packet] = []
+    for began in range(2, 11, 2):
+        ahead = round(began * 1000 / frame_ms) + 100
+        attack += [(began + at * 1e-5, 1, HOME, noise(random, ahead, 40)) for at in range(1000)]
+        attack += [(began + 0.02 + at / rate, 1, HOME, noise(random, ahead, at % 4)) for at in range(rate)]
+    lost, deaf, air = device.against(attack)
+    assert (lost, deaf > 3 * frame_ms / 1000, air.silences) == (0.0, True, 0), (lost, deaf, air.silences)
 
 
 def test_a_new_port_is_followed_within_a_second_during_a_sweep() -> None:

@@ -1,7 +1,15 @@
 """Which numbers one packet may take. What attackers make of it: tests/security/test_audio_sweeps.py."""
 
 from fleet.roles.edge.transport.sequential_test import live_test
-from fleet.roles.edge.transport.track import EARLY, HELD_UP, LIVE_SECONDS, NEAR, Track
+from fleet.roles.edge.transport.track import (
+    EARLY,
+    HELD_UP,
+    LIVE_SECONDS,
+    NEAR,
+    QUIET_SECONDS,
+    REFUTED_QUIET_SECONDS,
+    Track,
+)
 
 FRAME = 0.06
 
@@ -63,7 +71,25 @@ def test_a_device_goes_on_and_its_numbers_count_though_somebody_guesses() -> Non
 
 def test_behind_guesses_the_packets_of_a_device_are_not_late() -> None:
     track = begun()
-    for number in range(11, 17):
+    for number in range(11, 21):
         track.spoil()
         assert track.take(number, 0.001)
     assert not track.take(11, 0.01), "it needs a proof, and is not dropped"
+
+
+def test_packets_behind_a_few_leaps_are_taken() -> None:
+    """As many as a leap may come early: a proof would take longer than the device needs to catch up."""
+    track = begun()
+    track.spoil()
+    assert [track.take(number, 0.001) for number in (13, 16, 18)] == [True] * 3
+    assert all(track.take(10 + count, count * FRAME) for count in (1, 2, 4, 5, 7))
+
+
+def test_silence_waits_for_the_proof_of_a_refuted_stream() -> None:
+    track = begun()
+    for _ in range(400):
+        track.spoil()
+    assert not track.is_live(0.0)
+    assert [track.pause(now, FRAME) for now in (QUIET_SECONDS, 1.9, REFUTED_QUIET_SECONDS)] == [False, False, True]
+    track.begin(14, 4, 2.1)
+    assert [track.pause(2.1 + after, FRAME) for after in (0.2, QUIET_SECONDS + 0.01)] == [False, True]
