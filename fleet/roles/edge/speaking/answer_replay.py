@@ -17,10 +17,12 @@ MISSED_PACKETS = 5
 """Packets after that time which show that the device did not receive `tts start`."""
 REPEAT_SECONDS = 60.0
 """An older answer is not repeated."""
+MOST_REPEATS = 3
+"""A repeated answer may be missed too, when the broker goes away again."""
 
 
 class AnswerReplay:
-    """Detects that the device missed an answer, and repeats it once.
+    """Detects that the device missed an answer, and repeats it.
 
     Stock firmware in auto mode sends no audio in its speaking state. A device that goes on sending has not received
     `tts start`: MQTT at QoS 0 loses messages while the device reconnects. Outside of its speaking state the device
@@ -43,9 +45,9 @@ class AnswerReplay:
 
     def finish(self, speech: SpokenAnswer, now: float) -> bool:
         """Take an answer that was spoken to its end; return whether it is being repeated."""
-        missed = speech.missed_packets >= MISSED_PACKETS and not speech.repeated
+        missed = speech.missed_packets >= MISSED_PACKETS and speech.repeats < MOST_REPEATS
         self._speech = speech if missed else None
-        return self._back_at >= speech.begun_at and self._repeat(now)
+        return self._back_at > speech.begun_at and self._repeat(now)
 
     def device_returned(self, now: float) -> bool:
         """Note that the device has reconnected; return whether the answer that it missed is being repeated."""
@@ -61,7 +63,7 @@ class AnswerReplay:
         if missed is None or now - missed.begun_at > REPEAT_SECONDS:
             return False
         log.info("answer missed, repeated", extra={"turn": missed.turn})
-        speech = SpokenAnswer(uuid4().hex, local=True, lazy=True, repeated=True)
+        speech = SpokenAnswer(uuid4().hex, local=True, lazy=True, repeats=missed.repeats + 1)
         self._downlink.begin(speech, now)
         for sentence in missed.sentences:
             speech.add(replace(sentence, turn=speech.turn))

@@ -43,8 +43,8 @@ class SpokenAnswer:
     """Whether the edge made the answer itself (an apology, a repeated answer), so that the shard does not know it."""
     lazy: bool = False
     """Whether `tts start` waits for the first audio."""
-    repeated: bool = False
-    """Whether it repeats an answer that the device missed."""
+    repeats: int = 0
+    """How often the device missed this answer before."""
     prepared: PreparedSentence | None = None
     """A sentence that was synthesised before the answer began."""
     emotion: str = ""

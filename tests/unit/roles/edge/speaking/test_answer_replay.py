@@ -51,6 +51,17 @@ async def test_it_is_spoken_again_only_once() -> None:
         assert stage.told().count("start") == 2
 
 
+async def test_a_repeated_answer_that_is_missed_too_is_spoken_again() -> None:
+    async with on_stage() as stage:
+        device = await speak_to_a_listener(stage)
+        for times in (2, 3):
+            await stage.send("device_returned")
+            await stage.told_at_least(*ANSWER * (times - 1), "start")
+            device.be_silent(8)
+            await stage.told_at_least(*ANSWER * times)
+        assert stage.voice.spoken == ["A"] * 3
+
+
 async def test_a_device_that_came_back_meanwhile_hears_it_at_its_end() -> None:
     async with on_stage() as stage:
         device = await stage.open()
