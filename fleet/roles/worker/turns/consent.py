@@ -2,7 +2,7 @@
 
 The rule is in `fleet.core.consent`. The waiting call is a part of the journal of the turn that asks, written under the
 fence before the question is spoken. The next turn takes it over in the step in which it begins, so it is asked once,
-and the call has one name under which it runs at most once (docs/adr/0043-ask-first.md).
+and the call has one name under which it runs at most once (docs/adr/0045-ask-first.md).
 """
 
 import logging
