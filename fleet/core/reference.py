@@ -20,6 +20,8 @@ class Played:
     """The number of the packet; 0 if nothing was played."""
     packets: tuple[tuple[int, bytes], ...] = ()
     """That packet and its neighbours with their numbers, rising."""
+    at: float = 0.0
+    """When the edge was told so, on its clock."""
 
 
 NOTHING = Played()
@@ -58,7 +60,7 @@ class EchoReference:
             return NOTHING
         self.echo_at = now
         around = range(index - BEHIND, index + AHEAD + 1)
-        return Played(index, tuple((number, self._sent[number]) for number in around if number in self._sent))
+        return Played(index, tuple((number, self._sent[number]) for number in around if number in self._sent), now)
 
     def check(self, now: float, *, speaking: bool) -> None:
         """Forget all packets when no answer was spoken for so long that the device has played them."""

@@ -13,12 +13,14 @@ from fleet.core.reference import Played
 
 MOST_CANCELLERS = 32
 """Streams that have a canceller: together they take half of a core while all their devices speak."""
+PLAYING_SECONDS = 2.0
+"""A stream whose device has played something within this time keeps its canceller, whoever wants it."""
 _TAIL_FRAMES = 8
 """Frames after the last that was played in which there may be an echo: 480 ms."""
 
 
 class EchoPool:
-    """Makes the cancellers of a process.
+    """Makes the cancellers of a process; used by one thread at a time.
 
     Args:
         make: Makes one.
@@ -28,15 +30,22 @@ class EchoPool:
     def __init__(self, make: Callable[[], EchoCanceller] = EchoCanceller, most: int = MOST_CANCELLERS) -> None:
         self._make = make
         self._most = most
-        self._lent: WeakSet[EchoCanceller] = WeakSet()
+        self._lent: WeakSet[EchoStream] = WeakSet()
 
-    def lend(self) -> EchoCanceller | None:
-        """Return a canceller, which comes back when nobody refers to it; None if too many are lent."""
-        if len(self._lent) >= self._most:
-            return None
-        canceller = self._make()
-        self._lent.add(canceller)
-        return canceller
+    def lend(self, stream: "EchoStream") -> EchoCanceller | None:
+        """Return a canceller for a stream whose device plays something, until nobody refers to the stream.
+
+        If none is left, the stream that has not played for the longest time loses its own. None if all of them play.
+        """
+        lent = list(self._lent)
+        if len(lent) >= self._most:
+            longest = min(lent, key=lambda one: one.played_at)
+            if stream.played_at - longest.played_at < PLAYING_SECONDS:
+                return None
+            longest.give_up()
+            self._lent.discard(longest)
+        self._lent.add(stream)
+        return self._make()
 
 
 class EchoStream:
@@ -51,6 +60,12 @@ class EchoStream:
         self._canceller: EchoCanceller | None = None
         self._decoder = Decoder(ASR_RATE)
         self._tail = 0
+        self.played_at = 0.0
+        """When its device last said that it plays something."""
+
+    def give_up(self) -> None:
+        """Go on without a canceller until the device plays something again."""
+        self._canceller = None
 
     def process(self, near: bytes, played: Played | None) -> tuple[bytes, bool]:
         """Return the microphone's audio without the echo, and whether there may be speech in it.
@@ -61,11 +76,13 @@ class EchoStream:
             near: A frame of the microphone at 16 kHz.
             played: What the device had just played; None if the frame was lost.
         """
-        self._tail = _TAIL_FRAMES if played and played.index else max(0, self._tail - 1)
+        if played and played.index:
+            self._tail, self.played_at = _TAIL_FRAMES, played.at
+            self._canceller = self._canceller or self._pool.lend(self)
+        else:
+            self._tail = max(0, self._tail - 1)
         if not self._tail:
             return near, True
-        if self._canceller is None:
-            self._canceller = self._pool.lend()
         if self._canceller is None or len(near) != 2 * FRAME:
             return bytes(len(near)), False
         if played:

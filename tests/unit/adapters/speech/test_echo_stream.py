@@ -1,10 +1,11 @@
 import gc
+from dataclasses import replace
 
 import numpy as np
 
 from fleet.adapters.speech.echo_canceller import EchoCanceller
 from fleet.adapters.speech.echo_far import Samples
-from fleet.adapters.speech.echo_stream import EchoPool, EchoStream
+from fleet.adapters.speech.echo_stream import PLAYING_SECONDS, EchoPool, EchoStream
 from fleet.adapters.speech.opus import Encoder
 from fleet.core.reference import NOTHING, Played
 from tests.support.listening import tone
@@ -67,6 +68,30 @@ def test_a_stream_without_a_canceller_is_silent_while_the_device_plays() -> None
     del first
     gc.collect()
     assert second.process(NEAR, PLAYED)[0] == b"w" * 1920
+
+
+def test_a_stream_takes_the_place_of_the_one_that_has_not_played_for_the_longest_time() -> None:
+    pool = EchoPool(Canceller, most=2)
+    first, second, third = (EchoStream(pool) for _ in range(3))
+    assert [heard(first, 1.0), heard(second, 2.5)] == [True, True]
+    assert not heard(third, 1.0 + PLAYING_SECONDS - 0.1)
+    assert heard(third, 1.0 + PLAYING_SECONDS)
+    assert heard(second, 4.0)
+    assert not heard(first, 4.1)
+    assert first.process(NEAR, NOTHING) == (bytes(1920), False), "half duplex, as without a place"
+
+
+def test_a_stream_that_plays_never_loses_its_place() -> None:
+    pool = EchoPool(Canceller, most=1)
+    playing, other = EchoStream(pool), EchoStream(pool)
+    for number in range(100):
+        assert heard(playing, 0.06 * number)
+        assert not heard(other, 0.06 * number)
+
+
+def heard(stream: EchoStream, now: float) -> bool:
+    """Return whether a stream whose device plays something now is heard."""
+    return stream.process(NEAR, replace(PLAYED, at=now))[1]
 
 
 def test_a_damaged_packet_is_silence_and_a_frame_of_another_length_cannot_be_aligned() -> None:
