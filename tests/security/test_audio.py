@@ -13,8 +13,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from fleet.roles.edge.transport.early_packets import MOST_PACKETS
 from tests.support.descriptors import Descriptors
-from tests.support.edge_stage import LIMIT, PROOF, Device, Stage, crypt, on_stage, opus_like, settle
+from tests.support.edge_stage import LIMIT, PROOF, Device, Stage, crypt, on_stage, opened, opus_like, settle
 from tests.support.raw_udp import may_forge, send_forged
 from tests.support.socket_forms import socket_form
 
@@ -142,6 +143,20 @@ async def test_guessing_an_ssrc_gets_nowhere_and_fills_nothing() -> None:
         forger.setblocking(False)
         with pytest.raises(BlockingIOError):
             forger.recv(1)
+
+
+async def test_who_knows_an_ssrc_before_its_session_opens_keeps_no_packet_of_the_device_out() -> None:
+    async with on_stage() as stage:
+        device = await stage.device(SSRC)
+        async with attacker(stage) as forger:
+            await flood(stage, forger, [header(1 + number, os.urandom(80)) for number in range(MOST_PACKETS)])
+        device.be_silent(PROOF)
+        await stage.received(MOST_PACKETS + PROOF)
+        await stage.send("session_opened", **opened(SSRC))
+        (session,) = stage.edge._registry
+        assert session._stream.newest == PROOF
+        await stage.speak("t1", "where it is")
+        assert await device.packets(3)
 
 
 async def test_a_known_ssrc_without_the_key_moves_nobody_and_is_seldom_heard() -> None:

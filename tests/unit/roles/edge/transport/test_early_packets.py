@@ -8,7 +8,7 @@ from fleet.roles.edge.transport.early_packets import (
     EarlyPacketBuffer,
 )
 
-HERE = ("127.0.0.1", 1)
+HERE, ELSEWHERE = ("127.0.0.1", 1), ("127.0.0.1", 2)
 
 
 def test_kept_packets_are_handed_out_once_in_order() -> None:
@@ -19,6 +19,19 @@ def test_kept_packets_are_handed_out_once_in_order() -> None:
     assert buffer.claim(7, 0.2) == [(b"a", HERE, 0.0), (b"b", HERE, 0.1)]
     assert buffer.claim(7, 0.2) == []
     assert not drops
+
+
+def test_nobody_fills_the_place_of_another_address_and_packets_keep_their_order() -> None:
+    drops = Counter[str]()
+    buffer = EarlyPacketBuffer(drops)
+    for _ in range(MOST_PACKETS + 5):
+        buffer.keep(7, b"x", ELSEWHERE, 0.0)
+    buffer.keep(7, b"a", HERE, 0.1)
+    buffer.keep(7, b"y", ELSEWHERE, 0.2)
+    buffer.keep(8, b"z", ELSEWHERE, 0.2)
+    assert drops == {"unknown_ssrc": 6}
+    assert buffer.claim(7, 0.3)[-2:] == [(b"x", ELSEWHERE, 0.0), (b"a", HERE, 0.1)]
+    assert buffer.claim(8, 0.3) == [(b"z", ELSEWHERE, 0.2)]
 
 
 def test_packets_that_waited_too_long_are_not_handed_out() -> None:
