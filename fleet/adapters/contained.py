@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 from fleet.core.ports import (
@@ -18,6 +18,7 @@ from fleet.core.ports import (
     Tts,
     VoiceOptions,
 )
+from fleet.ground.errors import ProviderError
 from fleet.ground.tasks import provider_errors
 
 T = TypeVar("T")
@@ -28,6 +29,13 @@ class ContainedAsr:
 
     def __init__(self, asr: Asr) -> None:
         self.inner = asr
+
+    @property
+    def has_room(self) -> bool:
+        """See `has_room`; a plugin that cannot tell has none."""
+        with suppress(ProviderError), provider_errors("asr"):
+            return has_room(self.inner)
+        return False
 
     async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         """See `fleet.core.ports.Asr`."""
@@ -92,6 +100,14 @@ def takes(method: Callable[..., object], name: str) -> bool:
         return name in inspect.signature(method).parameters
     except (TypeError, ValueError):
         return False
+
+
+def has_room(asr: Asr) -> bool:
+    """Whether a recogniser can do work that may turn out to be useless.
+
+    One with a bounded queue may have a property of this name: whether more than half of its places are free.
+    """
+    return bool(getattr(asr, "has_room", True))
 
 
 @asynccontextmanager

@@ -55,7 +55,7 @@ class TurnEnd:
         self._growth_ms = 0.0
         self._probability: float | None = None
         self._text: Transcript | None = None
-        self._known = False
+        self._known = self._unjudged = False
         self._tentative = 0
         self._unmarked = 0
 
@@ -74,7 +74,11 @@ class TurnEnd:
     def note_voice(self) -> None:
         """Forget the verdicts on the last pause: the user speaks."""
         self._probability = self._text = None
-        self._known = False
+        self._known = self._unjudged = False
+
+    def leave_unjudged(self) -> None:
+        """Let silence alone end the utterance: there will be no verdicts on this pause."""
+        self._unjudged = True
 
     def judge(self, probability: float | None) -> None:
         """Take how finished the user sounded, 0 to 1; None if that is not known."""
@@ -96,6 +100,8 @@ class TurnEnd:
         Args:
             silence_ms: Time since the last speech.
         """
+        if self._unjudged:
+            return "commit" if silence_ms >= self._longest_ms + self._growth_ms else "wait"
         if not self._known:
             return "wait"
         verdict = self._verdict()

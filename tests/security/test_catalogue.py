@@ -13,6 +13,7 @@ _FLOODS, _CONNECTIONS = "security/test_http_floods.py", "security/test_http_conn
 _GATEWAY, _WHO = "security/test_gateway.py", "integration/gateway/test_access.py"
 _OWNERSHIP, _RENEWAL = "security/test_ownership.py", "e2e/test_renewal.py"
 _FORGING, _SIEGE = "security/test_audio_forging.py", "security/test_audio_siege.py"
+_EARLY = "unit/roles/edge/listening/test_early_work.py"
 _BROKER, _AUDIO = "security/test_broker.py", "security/test_audio.py"
 
 CATALOGUE = {
@@ -101,7 +102,22 @@ CATALOGUE = {
         f"{_AUDIO}::test_a_datagram_from_port_0_is_dropped_also_where_none_can_be_sent",
     ],
     "zero-length and 64 KB datagrams": [f"{_AUDIO}::test_datagrams_without_a_byte_or_with_64_kilobytes_are_dropped"],
-    "ssrc guessing": [f"{_AUDIO}::test_guessing_an_ssrc_gets_nowhere_and_fills_nothing"],
+    "ssrc guessing": [
+        f"{_AUDIO}::test_guessing_an_ssrc_gets_nowhere_and_fills_nothing",
+        f"{_AUDIO}::test_who_knows_an_ssrc_before_its_session_opens_keeps_no_packet_of_the_device_out",
+    ],
+    "pauses without end": [
+        "security/test_pauses.py::test_no_pause_takes_the_places_of_utterances_that_are_over",
+        "security/test_pauses.py::test_pauses_of_many_devices_in_one_tick_share_the_places_that_are_left",
+        f"{_EARLY}::test_a_device_that_pauses_without_end_costs_a_burst_and_is_understood",
+        f"{_EARLY}::test_of_a_long_utterance_a_pause_looks_at_the_end_and_the_whole_is_understood",
+        "unit/roles/edge/listening/test_turn_ending.py::test_voice_ends_the_recognition_that_a_pause_began",
+        "unit/roles/edge/test_interruption.py::"
+        "test_speech_over_an_answer_that_may_not_be_recognised_is_judged_by_its_voice",
+    ],
+    "echo cancellers that nobody gives back": [
+        "security/test_echo_places.py::test_who_plays_nothing_any_more_keeps_nobody_from_being_heard_over_an_echo",
+    ],
     "sequence 0xFFFFFFFF": [
         f"{_AUDIO}::test_the_largest_sequence_number_mutes_nobody",
         "unit/roles/edge/transport/test_uplink_stream.py::test_numbers_cannot_run_ahead_of_the_clock",

@@ -51,6 +51,11 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
     "relayed UDP": [(EDGE, "replay"), (EDGE, "unproved")],
     "UDP from source port 0": [(EDGE, "port_zero")],
     "zero-length and 64 KB datagrams": [(EDGE, "too_short"), (EDGE, "malformed")],
+    "pauses without end": [
+        ("fleet_early_work_skipped", "too_often"),
+        ("fleet_early_work_skipped", "recogniser_busy"),
+    ],
+    "echo cancellers that nobody gives back": "nobody is refused: the place is taken from who does not play",
     "ssrc guessing": [(EDGE, "unknown_ssrc")],
     "sequence 0xFFFFFFFF": [(EDGE, "jump")],
     "one unauthenticated packet from elsewhere": [(EDGE, "unproved")],

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.speech.echo_stream import EchoPool
 from fleet.adapters.speech.voice import Speaker
-from fleet.core.ports import Transcript
+from fleet.core.ports import Asr, Transcript
 from fleet.core.reference import Played
 from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
@@ -239,7 +239,11 @@ class Stage:
     """The edge and all that is around it."""
 
     def __init__(
-        self, documents: KnownAgents | None = None, speech: AgentSpeech | None = None, **settings: Any
+        self,
+        documents: KnownAgents | None = None,
+        speech: AgentSpeech | None = None,
+        asr: Asr | None = None,
+        **settings: Any,
     ) -> None:
         self.asr, self.voice, self.audio_input = ScriptedAsr(), ScriptedVoice(), ScriptedAudioInput()
         self.turn_detector = ScriptedTurnDetector()
@@ -255,7 +259,7 @@ class Stage:
             settings=slice_of(Settings(**{**_SETTINGS, **settings}), EdgeSettings),
             edge_id="e1",
             audio_input=self.audio_input,
-            asr=self.asr,
+            asr=asr or self.asr,
             turn_detector=self.turn_detector,
             voice=self.voice,
             publisher=self,

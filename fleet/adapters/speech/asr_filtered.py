@@ -2,7 +2,7 @@
 
 import logging
 
-from fleet.adapters.contained import takes
+from fleet.adapters.contained import has_room, takes
 from fleet.core.ports import Asr, Transcript
 from fleet.core.text.phantoms import find_phantom
 from fleet.ground.metrics import turns
@@ -16,6 +16,11 @@ class FilteredAsr:
     def __init__(self, asr: Asr) -> None:
         self.inner = asr
         self._takes_language = takes(asr.transcribe, "language")
+
+    @property
+    def has_room(self) -> bool:
+        """See `fleet.adapters.contained.has_room`."""
+        return has_room(self.inner)
 
     async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         """See `fleet.core.ports.Asr`."""

@@ -83,6 +83,11 @@ class WhisperAsr:
         # The first run is slow. Run it now, so that no user waits for it.
         self._transcribe(bytes(whisper_mel.RATE * 2))
 
+    @property
+    def has_room(self) -> bool:
+        """Whether more than half of the engine's places are free."""
+        return self._engine.has_room
+
     async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
         """Return what was said; see `fleet.core.ports.Asr`. A long utterance is recognised window by window."""
         said = Transcript("")

@@ -5,8 +5,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from fleet.ground.errors import FleetError, Overloaded, ProviderError
 from fleet.ground.metrics import providers
@@ -31,8 +31,15 @@ class Engine:
     def __init__(self, name: str, threads: int, queue: int, niceness: int = 0) -> None:
         self._name = name
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=_give_way, initargs=(niceness,))
-        self._places = threading.BoundedSemaphore(threads + queue)
+        self._places = threads + queue
+        self._work: set[Future[Any]] = set()
+        """What runs or waits; each takes a place until it is done."""
         self._closed = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more than half of the places are free."""
+        return 2 * len(self._work) < self._places
 
     async def run(self, work: Callable[[], T], timeout: float) -> T:
         """Run `work` in a thread and return its result.
@@ -49,11 +56,12 @@ class Engine:
         """
         if self._closed:
             raise ProviderError(f"{self._name}: closed", retryable=False)
-        if not self._places.acquire(blocking=False):
+        if len(self._work) >= self._places:
             providers.errors.add(self._name, "overloaded")
             raise Overloaded(f"{self._name}: too much work waits")
         running = self._pool.submit(work)
-        running.add_done_callback(lambda _: self._places.release())
+        self._work.add(running)
+        running.add_done_callback(self._work.discard)
         future = asyncio.wrap_future(running)
         try:
             await asyncio.wait({future}, timeout=timeout)

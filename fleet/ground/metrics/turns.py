@@ -50,6 +50,13 @@ utterances: Final = CounterMetric(
     "edge",
     {"outcome": label_values("utterances")},
 )
+early_work_skipped: Final = CounterMetric(
+    "fleet_early_work_skipped",
+    "Pauses in utterances that were not recognised and judged, so that a longer silence had to end the utterance: "
+    "too_often (the device pauses more than once a second), recogniser_busy (half of its places were taken).",
+    "edge",
+    {"reason": ("too_often", "recogniser_busy")},
+)
 phantoms: Final = CounterMetric(
     "fleet_phantom_transcripts",
     "Transcripts of noise that were dropped: prompt (Whisper's own prompt), repetition (one syllable or phrase again "

@@ -134,6 +134,9 @@ class Interruption:
         # At a pause the text comes by `note_text`: a second recognition would only make the user wait for both.
         if collector and not self._task and not self._recognition.preparing and held.wants_text(now):
             held.texts += 1
+            agent, device = self._transport.agent.current, self._transport.opened.device
+            if not self._services.early_work.may_begin(device, agent.asr, now):
+                return now + _POLL_SECONDS
             with self._transport.fields():
                 self._task = self._services.tasks.start("overlap", self._recognise(held, collector.so_far(), now))
         return now + _POLL_SECONDS
@@ -151,16 +154,16 @@ class Interruption:
         ended = held.is_quiet(now)
         try:
             async with asyncio.timeout_at(held.held_at + _TEXT_SECONDS):
-                text = (await self._transport.agent.current.transcribe(so_far.pcm)).text
+                transcript = await self._services.early_work.recognise(self._transport.agent.current, so_far.pcm)
         except (FleetError, TimeoutError) as error:
             log.info("overlap not recognised", extra={"kind": type(error).__name__})
         else:
-            if self._held is held and self._speech:
+            if transcript and self._held is held and self._speech:
                 verdict = self._transport.agent.current.rules.judge(
-                    text, _said(self._speech), so_far.voiced_ms, ended=ended
+                    transcript.text, _said(self._speech), so_far.voiced_ms, ended=ended
                 )
                 held.note_text(verdict, now)
-                log.debug("overlap recognised", extra={"pii": {"text": text}})
+                log.debug("overlap recognised", extra={"pii": {"text": transcript.text}})
         finally:
             if self._held is held:
                 self._task = None

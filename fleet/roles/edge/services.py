@@ -13,6 +13,7 @@ from fleet.core.rates import Buckets, Rate
 from fleet.core.wake_words import WakeWords
 from fleet.ground.background import BackgroundTasks
 from fleet.roles.edge.agents import AgentSpeech, EdgeAgents
+from fleet.roles.edge.listening.early_work import EarlyWork
 from fleet.roles.edge.outbox import NotificationQueue
 from fleet.roles.edge.settings import EdgeSettings
 from fleet.roles.edge.traces import TraceQueue
@@ -41,6 +42,7 @@ class EdgeServices:
     counters: Counter[str] = field(default_factory=Counter)
     traces: TraceQueue = field(default_factory=TraceQueue)
     """For `fleet doctor --device`."""
+    early_work: EarlyWork = field(default_factory=EarlyWork)
     documents: KnownAgents | None = None
     """Of agents; None for an edge on which only the settings count."""
     speech: AgentSpeech | None = None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fleet.adapters.contained import ContainedAsr, ContainedLlm, ContainedTts
+from fleet.adapters.speech.asr_filtered import FilteredAsr
 from fleet.core.ports import Message, TextDelta, Transcript
 from fleet.ground.errors import ConfigError, Overloaded, ProviderError
 
@@ -96,6 +97,21 @@ async def test_a_transcript_that_is_none_is_an_error(heard: object) -> None:
     plugin.heard = heard
     with pytest.raises(ProviderError):
         await transcribe(plugin)
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_a_recogniser_tells_through_all_layers_whether_it_has_room(room: bool) -> None:
+    class Queued(Plugin):
+        has_room = room
+
+    class Broken(Plugin):
+        @property
+        def has_room(self) -> bool:
+            raise RuntimeError
+
+    assert ContainedAsr(FilteredAsr(Queued(None))).has_room is room
+    assert ContainedAsr(FilteredAsr(Plugin(None))).has_room
+    assert not ContainedAsr(FilteredAsr(Broken(None))).has_room
 
 
 async def test_closing_closes_the_stream_behind() -> None:

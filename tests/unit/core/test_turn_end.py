@@ -51,6 +51,16 @@ def test_nothing_ends_before_there_is_a_text() -> None:
     assert end.decide(LATEST_MS) == "wait"
 
 
+def test_a_pause_without_verdicts_ends_after_the_longest_wait_of_the_session() -> None:
+    end = rule()
+    end.leave_unjudged()
+    assert ends_at(end) == LONGEST
+    end.go_on()
+    assert ends_at(end) == LONGEST + GROWTH_MS
+    end.note_voice()
+    assert end.decide(LATEST_MS) == "wait"
+
+
 def test_voice_makes_verdicts_void() -> None:
     end = rule()
     end.judge(0.99)

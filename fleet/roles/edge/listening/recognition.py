@@ -11,6 +11,7 @@ from fleet.ground.metrics import turns
 from fleet.ground.tasks import provider_errors
 from fleet.ground.tracing import spans
 from fleet.ground.tracing import turns as traced
+from fleet.roles.edge.listening.early_work import LONGEST_BYTES
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.transport.downlink import DownlinkTransport
@@ -58,16 +59,21 @@ class Recognition:
         """Whether what was said until a pause is being recognised."""
         return self._early is not None and not self._early.outcome.done()
 
+    @property
+    def prepared_whole(self) -> bool:
+        """Whether what was begun at the last pause covers the whole utterance."""
+        return self._early is not None and self._early.whole
+
     def prepare(self, utterance: Utterance) -> "EarlyRecognition | None":
         """Begin to recognise at a pause; `start` uses the result if no speech followed the pause.
 
         Returns:
             What was begun; None while an utterance that has ended is being recognised.
         """
-        self._drop_early()
+        self.drop_early()
         if self.running:
             return None
-        early = self._early = EarlyRecognition(utterance.voiced_ms)
+        early = self._early = EarlyRecognition(utterance)
         with self._transport.fields():
             early.task = self._services.tasks.start("early recognition", self._prepare(early, utterance))
         return early
@@ -79,20 +85,24 @@ class Recognition:
         self._task = self._services.tasks.start("recognition", self._recognise(utterance, early))
 
     def cancel(self) -> None:
-        self._drop_early()
+        self.drop_early()
         if self._task:
             self._task.cancel()
             self._task = None
 
-    def _drop_early(self) -> None:
+    def drop_early(self) -> None:
+        """Cancel what was begun at a pause: speech followed it."""
         if self._early:
             self._early.drop()
             self._early = None
 
     async def _prepare(self, early: "EarlyRecognition", utterance: Utterance) -> None:
+        agent = self._transport.agent.current
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                early.settle(await self._transport.agent.current.transcribe(utterance.pcm))
+                transcript = await self._services.early_work.recognise(agent, utterance.pcm)
+            early.skipped = transcript is None
+            early.settle(transcript)
         except (FleetError, TimeoutError):
             pass
         finally:
@@ -127,12 +137,19 @@ class Recognition:
 class EarlyRecognition:
     """A recognition that was begun in a pause."""
 
-    def __init__(self, voiced_ms: float) -> None:
-        self.voiced_ms = voiced_ms
-        """Speech that it covers; an utterance with more speech went on after the pause."""
+    def __init__(self, utterance: Utterance) -> None:
+        self._voiced_ms = utterance.voiced_ms
+        self.whole = len(utterance.pcm) <= LONGEST_BYTES
+        """Whether it covers the utterance from its begin."""
+        self.skipped = False
+        """Whether the recogniser had no room when it should have begun."""
         self.outcome: asyncio.Future[Transcript | None] = asyncio.get_running_loop().create_future()
         """The transcript; None if recognition failed or was cancelled."""
         self.task: asyncio.Task[object] | None = None
+
+    def covers(self, utterance: Utterance) -> bool:
+        """Return whether it covers all of an utterance: one with more speech went on after the pause."""
+        return self.whole and self._voiced_ms == utterance.voiced_ms
 
     def settle(self, transcript: Transcript | None) -> None:
         if not self.outcome.done():
@@ -149,6 +166,6 @@ async def _outcome(early: EarlyRecognition | None, utterance: Utterance) -> Tran
     if early is None:
         return None
     try:
-        return await early.outcome if early.voiced_ms == utterance.voiced_ms else None
+        return await early.outcome if early.covers(utterance) else None
     finally:
         early.drop()

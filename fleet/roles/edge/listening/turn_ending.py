@@ -83,15 +83,21 @@ class TurnEnding:
         self._stop()
         settings = self._transport.agent.settings
         self._rule.set_waits(settings.endpoint_ms, settings.endpoint_max_ms)
-        early = self.recognition.prepare(so_far)
         if not pressed:
             self._judged_ms = so_far.voiced_ms
+        device, now = self._transport.opened.device, asyncio.get_running_loop().time()
+        if not self._services.early_work.may_begin(device, self._transport.agent.current.asr, now):
+            self._rule.leave_unjudged()
+            return
+        early = self.recognition.prepare(so_far)
+        if not pressed:
             with self._transport.fields():
                 self._judging = self._services.tasks.start("turn end", self._judge(so_far, early, period))
 
     def note_voice(self) -> None:
         """Take note of speech: what the last pause said is void."""
         self._stop()
+        self.recognition.drop_early()
         if self.tentative.turn:
             self._rule.go_on()
             self.tentative.withdraw()
@@ -103,7 +109,9 @@ class TurnEnding:
             self.pause(period.collector.so_far(), period)
         match self._rule.decide(period.collector.silence_ms):
             case "tentative" if self.tentative.turn is None and not self._answers.busy:
-                self.tentative.begin(self._rule.note_tentative())
+                # An answer to the end alone would not be the answer to the whole.
+                if self.recognition.prepared_whole:
+                    self.tentative.begin(self._rule.note_tentative())
             case "commit":
                 self.end()
                 return True
@@ -160,6 +168,8 @@ class TurnEnding:
 
     async def _take_text(self, so_far: Utterance, early: EarlyRecognition | None, period: ListeningPeriod) -> None:
         transcript = await asyncio.shield(early.outcome) if early else None
+        if early and early.skipped:
+            self._rule.leave_unjudged()
         self._rule.read(transcript)
         if transcript:
             self._answers.overlap.note_text(so_far, transcript.text)

@@ -60,6 +60,21 @@ async def test_work_beyond_the_queue_is_refused_and_accepted_again_later(engine:
     assert await engine.run(lambda: "again", 20) == "again"
 
 
+async def test_an_engine_has_room_until_half_of_its_places_are_taken() -> None:
+    engine, gate = Engine("test", threads=1, queue=16), Gate()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        room = list[bool]()
+        for _ in range(10):
+            room.append(engine.has_room)
+            group.create_task(engine.run(gate, 20))
+            await asyncio.sleep(0)
+        gate.open.set()
+    assert room == [True] * 9 + [False]
+    await engine.run(lambda: None, 20)
+    assert engine.has_room
+    engine.close()
+
+
 async def test_a_failure_is_a_provider_error_without_its_text(engine: Engine) -> None:
     with pytest.raises(ProviderError, match="test: ValueError") as caught:
         await engine.run(failing(ValueError("what somebody said")), 20)

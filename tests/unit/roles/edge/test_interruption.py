@@ -105,6 +105,21 @@ async def test_voice_that_goes_on_without_a_text_in_time_interrupts() -> None:
         assert counted.verdicts() == {"voice": 1}
 
 
+async def test_speech_over_an_answer_that_may_not_be_recognised_is_judged_by_its_voice() -> None:
+    counted = Counted()
+    async with on_stage() as stage:
+        device, _ = await begin_speaking(stage, "realtime")
+        [session] = stage.edge._registry
+        early, now = stage.edge._services.early_work, asyncio.get_running_loop().time()
+        while early.may_begin(session.opened.device, stage.asr, now + 10.0):
+            """Use up what the device may ask for in the next ten seconds."""
+        recognised = len(stage.asr.heard)
+        await speak_over(stage, device)
+        await keep_speaking(stage, device)
+        assert len(stage.asr.heard) == recognised
+        assert counted.verdicts() == {"voice": 1}
+
+
 async def test_answer_goes_on_until_the_late_text_of_a_short_word_interrupts_it() -> None:
     counted = Counted()
     async with on_stage() as stage:

@@ -14,6 +14,7 @@ from fleet.core.text.phrases import Phrase
 from fleet.ground.errors import ProviderError
 from fleet.ground.tasks import isolate
 from fleet.roles.edge.listening import recognition
+from fleet.roles.edge.listening.early_work import EarlyWork
 from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
@@ -42,8 +43,9 @@ class Stage:
         self.asr, self.texts, self.failures = Asr(), asyncio.Queue[str](), 0
         self._group = group
         tasks = SimpleNamespace(start=self._start)
-        services = SimpleNamespace(asr=self.asr, counters=Counter(), tasks=tasks)
-        line = SimpleNamespace(fields=nullcontext, agent=SimpleNamespace(current=self.asr))
+        services = SimpleNamespace(asr=self.asr, counters=Counter(), tasks=tasks, early_work=EarlyWork())
+        agent = SimpleNamespace(asr=self.asr, transcribe=self.asr.transcribe)
+        line = SimpleNamespace(fields=nullcontext, agent=SimpleNamespace(current=agent))
         self.recognition = Recognition(cast(DownlinkTransport, line), cast(EdgeServices, services), self)
 
     def _start(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:

@@ -151,6 +151,19 @@ async def test_a_slow_recogniser_keeps_the_microphone_open_and_voice_still_joins
         gate.cancel()
 
 
+async def test_voice_ends_the_recognition_that_a_pause_began() -> None:
+    async with on_stage(**WAITS) as stage:
+        gate: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        stage.asr.script.append(gate)
+        device = await begin(stage)
+        await say(stage, device)
+        heard = len(stage.audio_input.seen)
+        device.send(opus_like(20))
+        await stage.until(lambda: len(stage.audio_input.seen) > heard)
+        await settle()
+        assert gate.cancelled()
+
+
 async def test_in_realtime_mode_voice_right_after_the_commit_is_joined() -> None:
     async with on_stage(**WAITS) as stage:
         stage.asr.script.extend(["Turn on the light.", "Turn on the light in the kitchen."])
