@@ -16,7 +16,10 @@ LIFE_SECONDS = 600.0
 connects again and goes on where it was."""
 RETRY_MS = 2_000
 _PAGE = 500
-_MOST_CATCHING_UP = 8
+_PAGE_BYTES = 256 * 1024
+"""What a client is given at once of what it missed: no more waits for one that does not read."""
+_MOST_READING = 8
+"""Clients whose missed events are read at a time. None keeps its place while it is written to."""
 _MOST_ATTEMPTS = 20
 
 Frames = AsyncIterator[bytes]
@@ -33,7 +36,7 @@ class EventStreams:
 
     def __init__(self, feed: EventFeed, log: EventLog, matcher: DeviceMatcher) -> None:
         self._feed, self._log, self._matcher = feed, log, matcher
-        self._places = asyncio.Semaphore(_MOST_CATCHING_UP)
+        self._places = asyncio.Semaphore(_MOST_READING)
 
     async def page(self, wanted: EventFilter, after: int, most: int) -> tuple[list[StoredEvent], int | None, bool]:
         """Return some stored events above an id, the id above which the next page begins, and whether some are missing.
@@ -72,9 +75,8 @@ class EventStreams:
         try:
             yield f"retry: {RETRY_MS}\n\n".encode()
             if after is not None:
-                async with self._places:
-                    async for frame in self._catch_up(follower, after, joined):
-                        yield frame
+                async for frame in self._catch_up(follower, after, joined):
+                    yield frame
             while not (follower.ended or follower.overflowed or clock() >= until):
                 try:
                     async with asyncio.timeout(min(HEARTBEAT_SECONDS, max(0.01, until - clock()))):
@@ -91,22 +93,33 @@ class EventStreams:
 
     async def _catch_up(self, follower: Follower, after: int, joined: int) -> Frames:
         """Yield what a client missed. What happens meanwhile waits for it; if that is too much, it is read again."""
-        oldest, newest = await self._log.ends()
+        async with self._places:
+            oldest, newest = await self._log.ends()
         position, gap = self._start(after, oldest, newest)
         if gap:
             yield f'id: {position}\nevent: gap\ndata: {{"from":{after},"oldest":{oldest}}}\n\n'.encode()
         for _ in range(_MOST_ATTEMPTS):
             while position < joined:
-                found = await self._log.after(position, _PAGE, tenant=follower.wanted.tenant, mac=follower.wanted.mac)
-                found = [one for one in found if one.id <= joined]
-                position = found[-1].id if len(found) == _PAGE else joined
-                passed = await select(found, follower.wanted, self._matcher)
-                if passed:
-                    yield b"".join(map(frame_of, passed))
+                frames, position = await self._missed(follower.wanted, position, joined)
+                if frames:
+                    yield frames
             if not follower.overflowed:
                 return
             follower.take()
             follower.overflowed, joined = False, self._feed.last
+
+    async def _missed(self, wanted: EventFilter, after: int, last: int) -> tuple[bytes, int]:
+        """Return frames of what happened above an id and up to another one, and the id up to which they go."""
+        async with self._places:
+            found = await self._log.after(after, _PAGE, tenant=wanted.tenant, mac=wanted.mac)
+            passed = await select([one for one in found if one.id <= last], wanted, self._matcher)
+        frames, size = [], 0
+        for event in passed:
+            frames.append(frame_of(event))
+            size += len(frames[-1])
+            if size >= _PAGE_BYTES:
+                return b"".join(frames), event.id
+        return b"".join(frames), min(found[-1].id, last) if len(found) == _PAGE else last
 
     def _start(self, after: int, oldest: int, newest: int) -> tuple[int, bool]:
         """Return where to begin, and whether events between are missing. An id of the future is of another database."""

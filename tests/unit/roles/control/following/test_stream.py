@@ -6,7 +6,8 @@ import pytest
 from fleet.adapters.sql.event_rows import StoredEvent
 from fleet.ground.errors import Overloaded
 from fleet.roles.control.following import feed as feeds
-from fleet.roles.control.following.feed import EventFeed
+from fleet.roles.control.following import stream as streams
+from fleet.roles.control.following.feed import EventFeed, frame_of
 from fleet.roles.control.following.filters import EventFilter
 from fleet.roles.control.following.stream import EventStreams
 from fleet.roles.control.following.tail import POLL_SECONDS, EventTail
@@ -209,3 +210,26 @@ async def test_a_client_that_joins_while_the_newest_event_is_looked_up_misses_no
         await looking
     await site.tail.step()
     assert await read_until(frames, 2) == [2]
+
+
+async def test_clients_that_do_not_read_do_not_keep_others_from_what_they_missed() -> None:
+    site = Site([event(number) for number in range(1, 1201)])
+    stuck = [site.streams.follow(ALL, 0) for _ in range(20)]
+    for frames in stuck:
+        await read(frames)
+    async with asyncio.timeout(1000):
+        assert [ids(await anext(frames))[0] for frames in stuck] == [1] * 20
+        assert await read_until(site.streams.follow(ALL, 0), 1200) == list(range(1, 1201))
+
+
+async def test_what_was_missed_is_given_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(frame_of(event(100)))
+    monkeypatch.setattr(streams, "_PAGE_BYTES", 10 * size)
+    site = Site([event(number) for number in range(1, 1201)])
+    frames, found = site.streams.follow(ALL, 0), list[int]()
+    await read(frames)
+    while not found or found[-1] < 1200:
+        piece = (await read(frames)).encode()
+        assert len(piece) <= 11 * size
+        found += ids(piece)
+    assert found == list(range(1, 1201))
