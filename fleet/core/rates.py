@@ -69,3 +69,8 @@ class Buckets:
         if len(self._full_at) > self._most:
             self._full_at.popitem(last=False)
         return max(wait, 0.0)
+
+    def give_back(self, key: str, now: float) -> None:
+        """Put one token back that was taken."""
+        if key in self._full_at:
+            self._full_at[key] = max(self._full_at[key] - self._interval, now)

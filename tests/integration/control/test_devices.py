@@ -21,7 +21,7 @@ from fleet.client.client import AsyncFleetClient
 from fleet.core.device_facts import DeviceFacts
 from fleet.roles.control.leader.device_copies import DeviceCopies
 from fleet.wire.control.devices import DeviceAddition, DevicePatch
-from tests.support.control_server import FULL, STRANGER, ControlStage
+from tests.support.control_server import FULL, OTHER_TENANT, STRANGER, ControlStage
 
 MAC, SECOND, THIRD = (f"02:00:00:00:00:0{number}" for number in (1, 2, 3))
 
@@ -157,6 +157,17 @@ async def test_who_enters_a_code_gets_the_device(
     await Admissions(stage.services.store).unbind(MAC)
     again = await Activations(stage.services.store).begin(MAC, "c1", "SN", with_code=True)
     assert await refused(client, devices.bind_code(again.code)) == (409, "taken")
+
+
+async def test_codes_cannot_be_guessed(stage: ControlStage, client: AsyncFleetClient, other: AsyncFleetClient) -> None:
+    pending = await Activations(stage.services.store).begin(MAC, "c1", "SN", with_code=True)
+    wrong = [f"{(int(pending.code) + step) % 1_000_000:06}" for step in range(1, 12)]
+    statuses = [(await refused(other, devices.bind_code(code)))[0] for code in wrong]
+    assert statuses == [404] * 10 + [429]
+    second = await stage.add_token("flt_second", "devices:write", tenant=OTHER_TENANT)
+    late = await stage.ask("POST /v1/devices:bind", second, json={"code": pending.code})
+    assert late.status_code == 429 and 0 < int(late.headers["Retry-After"]) <= 60, "another token, and the right code"
+    assert (await client.send(devices.bind_code(pending.code))).mac == MAC, "of a tenant that did not guess"
 
 
 async def test_a_forgotten_device_leaves_nothing(stage: ControlStage, client: AsyncFleetClient) -> None:

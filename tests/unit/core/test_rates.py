@@ -30,6 +30,15 @@ def test_a_bucket_never_holds_more_than_its_burst() -> None:
     assert [buckets.take("a", 1e6) > 0 for _ in range(3)] == [False, False, True]
 
 
+def test_what_is_given_back_can_be_taken_again_and_a_bucket_stays_full() -> None:
+    buckets = Buckets(Rate(1, 2))
+    buckets.take("a", 0.0)
+    buckets.give_back("a", 0.0)
+    for _ in range(3):
+        buckets.give_back("a", 0.0)
+    assert [buckets.take("a", 0.0) > 0 for _ in range(3)] == [False, False, True]
+
+
 def test_what_costs_more_takes_more() -> None:
     buckets = Buckets(Rate(1, 10))
     assert buckets.take("a", 0.0, 7) == 0

@@ -25,6 +25,7 @@ from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
+from fleet.roles.control.wrong_codes import WrongCodes
 from fleet.wire.control.devices import (
     BindByCode,
     BindByMac,
@@ -45,7 +46,7 @@ class DecisionRoutes:
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services, self._store = services, services.store
         self._decisions = Decisions(services.store)
-        self._own = OwnDevices(services)
+        self._own, self._wrong_codes = OwnDevices(services), WrongCodes()
         routes.add("POST /devices:bind", self.bind_by_code, DEVICES_WRITE)
         for verb in ("bind", "unbind", "accept", "refuse", "revoke", "unrevoke", "debug"):
             routes.add(f"POST /devices/{{mac}}:{verb}", getattr(self, verb), DEVICES_WRITE)
@@ -53,9 +54,7 @@ class DecisionRoutes:
     async def bind_by_code(self, request: Request, who: Who, body: BindByCode) -> DecisionOutcome:
         """Bind the device that shows a code. It becomes one of this tenant, unless another tenant has it."""
         code = body.code.replace(" ", "")
-        mac = await Activations(self._store).shown_by(code)
-        if mac is None:
-            raise not_found("code shown now")
+        mac = await self._shown_by(who, code)
         async with self._services.changes.begin(request) as change:
             if not await DeviceMoves(change.sql).take(mac, who.tenant):
                 raise Problem(409, "taken", "this device belongs to another tenant")
@@ -65,6 +64,16 @@ class DecisionRoutes:
         if asker is None or asker.mac != mac:
             raise not_found("code shown now")
         return await self._bind(asker, now=body.now)
+
+    async def _shown_by(self, who: Principal, code: str) -> str:
+        """Return the MAC of the device that shows a code; wrong ones are limited."""
+        self._wrong_codes.begin(who.tenant)
+        mac = await Activations(self._store).shown_by(code)
+        if mac is None:
+            self._wrong_codes.was_wrong()
+            raise not_found("code shown now")
+        self._wrong_codes.was_right(who.tenant)
+        return mac
 
     async def bind(self, request: Request, who: Who, mac: str, body: BindByMac) -> DecisionOutcome:
         """Bind a MAC to a client; without one, to the first client that asks with it."""
