@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.idempotency_rows import IdempotencyRows
-from fleet.adapters.sql.sqlite_owner import owning
+from fleet.adapters.sql.sqlite_owner import keep_private, owning
 
 
 @asynccontextmanager
@@ -24,6 +24,7 @@ async def open_database(text: str) -> AsyncIterator[Database]:
     async with AsyncExitStack() as stack:
         if url.get_backend_name() == "sqlite":
             stack.enter_context(owning(Path(url.database or "")))
+            keep_private(Path(url.database or ""))
         database = Database(url)
         stack.push_async_callback(database.close)
         if not await database.is_newest():

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,28 @@ async def test_a_copy_that_was_made_while_control_ran_can_be_put_back_while_it_d
     async with open_database(text) as database:
         assert [row.name for row in await AgentRows(database, 1).page(0, 9)] == ["ann"]
     assert copy.stat().st_mode & 0o077 == 0
+
+
+async def test_only_the_user_of_control_reads_the_files_of_the_database(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    file = folder / "control.db"
+
+    async def modes(agent: str) -> dict[str, int]:
+        async with open_database(f"sqlite:///{file}") as database:
+            await AgentRows(database, 1).add(agent, "", {}, 1)
+            return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+    names = ("control.db", "control.db-shm", "control.db-wal", "control.db.lock")
+    private = dict.fromkeys(names, 0o600)
+    old = os.umask(0o022)
+    try:
+        assert await modes("ann") == private
+        for path in folder.iterdir():
+            path.chmod(0o644)
+        (folder / "control.db-wal").touch(0o644)
+        assert await modes("bob") == private, "files of an earlier fleet"
+    finally:
+        os.umask(old)
 
 
 def test_what_is_no_copy_or_no_file_is_refused(tmp_path: Path) -> None:
