@@ -56,6 +56,10 @@ class ToolPolicy:
         fitting = (one for one in self.rules if one.risk in (None, risk) and fnmatchcase(tool, one.tool))
         return next((one.decision for one in fitting), self.otherwise)
 
+    def without_dangerous(self) -> "ToolPolicy":
+        """Return the same policy, but with all dangerous tools denied."""
+        return ToolPolicy((ToolRule("deny", risk="dangerous"), *self.rules), self.otherwise)
+
 
 @lru_cache(maxsize=64)
 def read_policy(text: str) -> ToolPolicy:

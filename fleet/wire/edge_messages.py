@@ -163,6 +163,8 @@ class UtteranceEvent(_EdgeMessage, frozen=True, tag="utterance_heard"):
     """From the last speech until its text was known."""
     traceparent: str = ""
     """The turn's trace (W3C Trace Context); empty while traces are off."""
+    no_dangerous_tools: bool = False
+    """Text of an operator who may not call dangerous tools: the model may not either. An older worker ignores it."""
 
 
 class SayEvent(_EdgeMessage, frozen=True, tag="say_asked"):

@@ -124,10 +124,18 @@ async def test_a_text_begins_a_turn_and_its_answer_is_returned(site: Site) -> No
     assert (accepted.status_code, accepted.json()["state"]) == (202, "accepted")
     [event] = await site.events()
     assert isinstance(event, UtteranceEvent) and (event.text, event.typed, event.heard) == ("hello", True, "")
+    assert not event.no_dangerous_tools
     owner, turn = site.worker.shard.owner, accepted.json()["id"]
     await site.worker.resources.replies.write(owner, MAC, turn, Reply("answered", "Good day."))
     done = await site.control.ask(f"GET {accepted.headers['location']}")
     assert (done.status_code, done.json()["text"]) == (200, "Good day.")
+
+
+async def test_a_text_calls_dangerous_tools_only_with_their_scope(site: Site) -> None:
+    await site.control.add_token("careful", *(set(SCOPES) - {DEVICES_DANGEROUS}))
+    await site.control.ask(f"POST {PATH}/turns", token="careful", json={"text": "Take a photo."})
+    [event] = await site.events()
+    assert isinstance(event, UtteranceEvent) and event.no_dangerous_tools
 
 
 async def test_a_text_is_spoken_in_a_session_and_refused_without_one(site: Site) -> None:

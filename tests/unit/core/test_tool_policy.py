@@ -58,6 +58,13 @@ def test_without_rules_every_tool_is_allowed_and_the_last_word_can_be_set() -> N
     assert ToolPolicy(otherwise="deny").decide("self.lamp.turn_on", "device") == "deny"
 
 
+def test_dangerous_tools_can_be_left_out_of_any_policy() -> None:
+    for policy in (ToolPolicy(), read_policy("allow self.camera.*, deny self.lamp.*")):
+        safe = policy.without_dangerous()
+        assert safe.decide("self.camera.take_photo", "device") == "deny"
+        assert safe.decide("self.lamp.turn_on", "device") == policy.decide("self.lamp.turn_on", "device")
+
+
 def test_a_policy_is_read_from_a_setting() -> None:
     rules = (ToolRule("deny", "self.camera.*"), ToolRule("ask", risk="dangerous"))
     assert read_policy("deny self.camera.*, ask  dangerous ") == ToolPolicy(rules)

@@ -10,7 +10,7 @@ from fleet.adapters.redis.sessions.conversations import Conversations
 from fleet.adapters.redis.sessions.replies import Replies, Reply
 from fleet.adapters.redis.sessions.sessions import Sessions
 from fleet.adapters.redis.shards.inbox import Inboxes
-from fleet.core.permissions import CONVERSATIONS_READ, DEVICES_COMMAND
+from fleet.core.permissions import CONVERSATIONS_READ, DEVICES_COMMAND, DEVICES_DANGEROUS
 from fleet.roles.control.access import Principal, Who
 from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem, not_found
@@ -41,7 +41,10 @@ class DeviceTextRoutes:
         routes.add("POST /devices/{mac}:say", self.say, DEVICES_COMMAND, model=TurnState)
 
     async def enter(self, request: Request, who: Who, mac: str, body: TurnRequest, wait: WaitSeconds = 0.0) -> Response:
-        """Let the device's agent answer a text: in a session the device speaks the answer, an idle one shows it."""
+        """Let the device's agent answer a text: in a session the device speaks the answer, an idle one shows it.
+
+        The agent calls dangerous tools only if the token has the scope devices:dangerous.
+        """
         device = await self._check(who, mac, interrupt=body.interrupt)
         turn = uuid4().hex
         event = UtteranceEvent(
@@ -52,6 +55,7 @@ class DeviceTextRoutes:
             language=body.language or "",
             typed=True,
             polite=not body.interrupt,
+            no_dangerous_tools=DEVICES_DANGEROUS not in who.scopes,
         )
         return await self._send(request, who, event, "device.turn", wait)
 

@@ -63,6 +63,8 @@ class TurnConsent:
 
     def gate(self, policy: ToolPolicy) -> ToolGate:
         """Return the gate of the turn's calls."""
+        if self._heard.no_dangerous_tools:
+            policy = policy.without_dangerous()
         can_ask = bool(self._session.edge) and dialects.find(self._session.dialect).capabilities.audio
         return ToolGate(policy, self._ask if can_ask else None, self._confirmed.id if self._confirmed else "")
 

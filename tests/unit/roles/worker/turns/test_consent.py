@@ -21,6 +21,7 @@ from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage, worker_stage
 
 OVEN = ToolSpec(name="self.oven.heat", input_schema={"type": "object", "properties": {"to": {"type": "integer"}}})
+LAMP = ToolSpec(name="self.lamp.turn_on")
 SECRET = ToolSpec(name="self.reboot", user_only=True)
 ASKS: list[LlmEvent] = [CallsAsked((ToolCall("c1", "oven_heat", '{"to":200}'),))]
 SAYS: list[LlmEvent] = [TextDelta("As you say.")]
@@ -162,6 +163,21 @@ async def test_a_denied_tool_is_neither_offered_nor_called() -> None:
         assert stage.llm.asked[0][1] == ()
         assert stage.llm.asked[-1][0][-1].text == DENIED
         assert kitchen.requests == []
+
+
+async def test_a_text_of_who_may_not_call_dangerous_tools_lets_the_model_call_none() -> None:
+    async with worker_stage() as stage:
+        await stage.connect()
+        await stage.resources.tools.register(stage.shard.owner, MAC, "xiaozhi", (LAMP, OVEN))
+        kitchen = Kitchen(stage)
+        stage.llm.script = [ASKS, SAYS]
+        await kitchen.run(await kitchen.begin("t1", "heat the oven", typed=True, no_dangerous_tools=True))
+        assert [offer.name for offer in stage.llm.asked[0][1]] == ["lamp_turn_on"]
+        assert stage.llm.asked[-1][0][-1].text == DENIED
+        assert kitchen.requests == []
+        stage.llm.script = [ASKS, SAYS]
+        await kitchen.run(await kitchen.begin("t2", "heat the oven", typed=True))
+        assert len(kitchen.requests) == 1, "of who may"
 
 
 async def test_the_policy_of_the_agent_counts_from_the_next_turn_on(kitchen: Kitchen) -> None:
