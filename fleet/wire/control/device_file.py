@@ -75,11 +75,18 @@ class DeviceFileReader:
         self._form: Format = form
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._rest = ""
+        self._parts: list[str] = []
+        """Lines of a device whose quote is open."""
+        self._size = 0
+        self._open = False
         self._line = 0
         self._heading: list[str] | None = None
 
-    def feed(self, piece: bytes, *, end: bool = False) -> Iterator[tuple[int, DeviceLine] | LineError]:
-        """Yield the devices that are complete now, with the number of their line, and what is wrong with others.
+    def feed(self, piece: bytes, *, end: bool = False) -> Iterator[tuple[int, DeviceLine] | LineError | None]:
+        """Yield one thing for each line that is complete now, so that its reader can pause after any number of lines.
+
+        This is a device with the number of its line, or what is wrong with it, or None: the line says nothing, or the
+        device goes on in the next line.
 
         Args:
             piece: The next bytes.
@@ -92,40 +99,39 @@ class DeviceFileReader:
             self._rest += self._decoder.decode(piece, final=end)
         except UnicodeDecodeError as error:
             raise FileError("the file is not UTF-8") from error
-        lines = self._rest.split("\n")
-        self._rest = lines.pop()
-        record = ""
+        *lines, self._rest = self._rest.split("\n")
         for line in lines:
-            record = f"{record}\n{line}" if record else line
-            self._line += 1
-            if self._form == "csv" and record.count('"') % 2:
-                if len(record) > LONGEST_LINE:
-                    raise FileError(f"line {self._line}: a quote has no end")
-                continue
-            yield from self._take(record)
-            record = ""
-        # An open quote goes on in the next piece.
-        self._rest = f"{record}\n{self._rest}" if record else self._rest
-        self._line -= record.count("\n") + 1 if record else 0
-        if len(self._rest) > LONGEST_LINE:
+            yield self._add(line)
+        if self._size + len(self._rest) > LONGEST_LINE:
             raise FileError(f"line {self._line + 1} is longer than {LONGEST_LINE} characters")
-        if end and self._rest:
-            rest, self._rest = self._rest, ""
-            self._line += rest.count("\n") + 1
-            yield from self._take(rest)
+        if end and (self._rest or self._parts):
+            yield self._add(self._rest, last=True)
 
-    def _take(self, record: str) -> Iterator[tuple[int, DeviceLine] | LineError]:
+    def _add(self, line: str, *, last: bool = False) -> tuple[int, DeviceLine] | LineError | None:
+        self._line += 1
+        self._parts.append(line)
+        self._size += len(line) + 1
+        self._open ^= self._form == "csv" and line.count('"') % 2 == 1
+        if self._open and not last:
+            if self._size > LONGEST_LINE:
+                raise FileError(f"line {self._line}: a quote has no end")
+            return None
+        record = "\n".join(self._parts)
+        self._parts, self._size, self._open = [], 0, False
+        return self._take(record)
+
+    def _take(self, record: str) -> tuple[int, DeviceLine] | LineError | None:
         record = record.rstrip("\r")
         if len(record) > LONGEST_LINE:
             raise FileError(f"line {self._line} is longer than {LONGEST_LINE} characters")
         if not record.strip():
-            return
+            return None
         if self._form == "ndjson":
-            yield self._checked(_json(record))
-        elif self._heading is None:
+            return self._checked(_json(record))
+        if self._heading is None:
             self._heading = _heading(record)
-        else:
-            yield self._checked(self._cells(record))
+            return None
+        return self._checked(self._cells(record))
 
     def _cells(self, record: str) -> dict[str, Any] | str:
         cells = next(csv.reader(io.StringIO(record)))

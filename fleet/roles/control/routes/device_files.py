@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
@@ -15,8 +15,10 @@ from fleet.adapters.sql.device_search import MOST_ROWS, DeviceSearch
 from fleet.adapters.sql.tag_keys import TagKeys
 from fleet.core.permissions import DEVICES_READ, DEVICES_WRITE
 from fleet.core.query.conditions import Condition
+from fleet.ground.loop_yield import LoopYield
 from fleet.roles.control.access import Principal, Who
 from fleet.roles.control.device_queries import device_json, read_query
+from fleet.roles.control.idempotency import HEADER
 from fleet.roles.control.problems import Problem
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
@@ -33,7 +35,13 @@ from fleet.wire.control.devices import FilterText, ImportReport, LineFault
 from fleet.wire.control.shapes import Shape
 
 MOST_ERRORS = 1_000
-"""Errors of single lines that an answer names."""
+"""Errors of single lines that an answer names; with more of them an import ends."""
+_FIRST_ERRORS = 20
+"""Of them, those that the refusal of a file names."""
+_SLICE = 2_000
+"""Bytes that are read without a pause, if they have few lines."""
+_PAUSE = 2_000
+"""Units of `LoopYield` between two pauses: 200 lines. Other work shares the event loop."""
 LARGEST_FILE = 1_000_000_000
 _SILENT_SECONDS = 20.0
 """Longest wait for the next piece of a file."""
@@ -68,26 +76,22 @@ class FileRoutes:
         """Register and change the devices of a file: `text/csv` with a heading, or `application/x-ndjson`.
 
         What a line does not name stays. Lines that cannot be taken are named in the answer; the others are taken, and
-        an import that is repeated changes nothing. A kill in the middle leaves whole batches of lines.
+        an import that is repeated changes nothing, so it takes no `Idempotency-Key`. With more than 1,000 lines that
+        cannot be taken it ends. A kill in the middle leaves whole batches of lines.
         """
+        if HEADER in request.headers:
+            detail = f"an import takes no {HEADER}: send the file again, what is there already stays as it is"
+            raise Problem(400, "bad-key", detail)
         form = _FORMATS.get(request.headers.get("content-type", "").partition(";")[0].strip().lower())
         if form is None:
             raise Problem(415, "wrong-type", f"Content-Type must be one of {', '.join(_FORMATS)}")
         work = _Import(self._services, request, who)
-        reader, size = DeviceFileReader(form), 0
         try:
-            async for piece in _pieces(request):
-                size += len(piece)
-                if size > LARGEST_FILE:
-                    raise Problem(413, "too-large", f"a file has at most {LARGEST_FILE} bytes")
-                for found in reader.feed(piece):
-                    await work.take(found)
-            for found in reader.feed(b"", end=True):
-                await work.take(found)
-            await work.flush()
+            await work.read(DeviceFileReader(form))
         except FileError as error:
             await work.flush()
-            raise Problem(400, "bad-file", f"{error}; {work.done} devices before it were taken") from error
+            detail = f"{error}; {work.done} devices before it were taken"
+            raise Problem(400, "bad-file", detail, errors=work.first_errors()) from error
         return work.report()
 
     async def _csv(self, who: Principal, condition: Condition, tags: list[str]) -> AsyncIterator[str]:
@@ -117,16 +121,42 @@ class _Import:
         self._batch: dict[str, tuple[int, DeviceLine]] = {}
         self._errors: list[LineFault] = []
         self._added = self._changed = self._taken = self._failed = 0
+        self._loop_yield = LoopYield(_PAUSE)
 
     @property
     def done(self) -> int:
         return self._added + self._changed
 
-    async def take(self, found: tuple[int, DeviceLine] | LineError) -> None:
-        if isinstance(found, LineError):
-            self._fail(found.line, found.message)
-            return
-        number, line = found
+    async def read(self, reader: DeviceFileReader) -> None:
+        """Take the whole file.
+
+        Raises:
+            FileError: It cannot be read, or more than `MOST_ERRORS` lines cannot be taken.
+            Problem: It is too large, too slow, or broke off.
+        """
+        size = 0
+        async for piece in _pieces(self._request):
+            size += len(piece)
+            if size > LARGEST_FILE:
+                raise Problem(413, "too-large", f"a file has at most {LARGEST_FILE} bytes")
+            for at in range(0, len(piece), _SLICE):
+                await self._take_all(reader.feed(piece[at : at + _SLICE]))
+                await self._loop_yield.spend(_SLICE)
+        await self._take_all(reader.feed(b"", end=True))
+        await self.flush()
+
+    async def _take_all(self, lines: Iterable[tuple[int, DeviceLine] | LineError | None]) -> None:
+        for found in lines:
+            if isinstance(found, LineError):
+                self._fail(found.line, found.message)
+            elif found is not None:
+                await self._take(*found)
+            if self._failed > MOST_ERRORS:
+                first = f"line {self._errors[0].line}: {self._errors[0].message}"
+                raise FileError(f"more than {MOST_ERRORS} lines cannot be taken, the first one is {first}")
+            await self._loop_yield.spend(0)
+
+    async def _take(self, number: int, line: DeviceLine) -> None:
         if line.mac in self._batch or len(self._batch) == AT_ONCE:
             await self.flush()
         self._batch[line.mac] = number, line
@@ -147,6 +177,9 @@ class _Import:
             self._fail(batch[mac][0], "this MAC is registered already")
         for mac in done.overfull:
             self._fail(batch[mac][0], "the device would have too many tags")
+
+    def first_errors(self) -> list[dict[str, str]]:
+        return [{"at": f"line {one.line}", "message": one.message} for one in self._errors[:_FIRST_ERRORS]]
 
     def report(self) -> ImportReport:
         return ImportReport(

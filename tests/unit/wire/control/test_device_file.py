@@ -30,7 +30,7 @@ TAGS = st.dictionaries(st.sampled_from(["site", "floor", "x/y"]), NASTY.filter(b
 def read(form: Format, *pieces: bytes) -> list[tuple[int, DeviceLine] | LineError]:
     reader = DeviceFileReader(form)
     found = [one for piece in pieces for one in reader.feed(piece)]
-    return [*found, *reader.feed(b"", end=True)]
+    return [one for one in (*found, *reader.feed(b"", end=True)) if one is not None]
 
 
 def cut(data: bytes, size: int) -> list[bytes]:

@@ -1,0 +1,72 @@
+"""Files of devices that are wrong: they hold up nobody else, and end."""
+
+import asyncio
+
+import httpx2
+import pytest
+from starlette.types import Message
+
+from fleet.roles.control.routes.device_files import MOST_ERRORS
+from fleet.wire.control.device_file import Format
+from tests.support.control_server import FULL, ControlStage
+
+MAC = "02:00:00:00:00:01"
+KINDS: dict[Format, str] = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
+
+
+async def send(stage: ControlStage, form: Format, content: bytes, **headers: str) -> httpx2.Response:
+    return await stage.ask("POST /v1/devices:import", content=content, headers={"Content-Type": KINDS[form], **headers})
+
+
+class OtherWork:
+    """Counts the turns of the event loop that it gets while the app has a file."""
+
+    def __init__(self, content: bytes) -> None:
+        self._messages = [(b"", False), (content, True)]
+        self._running: asyncio.Task[None] | None = None
+        self.turns = 0
+
+    async def receive(self) -> Message:
+        content, more = self._messages.pop()
+        if more:
+            self._running = asyncio.create_task(self._count())
+        elif self._running is not None:
+            self._running.cancel()
+        return {"type": "http.request", "body": content, "more_body": more}
+
+    async def _count(self) -> None:
+        while True:
+            await asyncio.sleep(0)
+            self.turns += 1
+
+
+@pytest.mark.parametrize("form", KINDS)
+async def test_lines_that_say_nothing_let_other_work_run(stage: ControlStage, form: Format) -> None:
+    lines = 100_000
+    other, sent = OtherWork(b"mac" * (form == "csv") + b"\n" * lines), list[Message]()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"authorization", f"Bearer {FULL}".encode()), (b"content-type", KINDS[form].encode())]
+    target = {"path": "/v1/devices:import", "query_string": b"", "root_path": "", "headers": headers}
+    await stage.app({"type": "http", "method": "POST", "client": ("127.0.0.1", 1), **target}, other.receive, send)
+    assert sent[0]["status"] == 200
+    assert other.turns >= lines / 200
+
+
+@pytest.mark.parametrize(("form", "line"), [("csv", b"x\n"), ("ndjson", b"{}\n")])
+async def test_an_import_ends_after_too_many_wrong_lines(stage: ControlStage, form: Format, line: bytes) -> None:
+    heading = {"csv": f"mac\n{MAC}\n", "ndjson": f'\n{{"mac":"{MAC}"}}\n'}[form].encode()
+    most = await send(stage, form, heading + line * MOST_ERRORS)
+    assert (most.status_code, most.json()["failed"], len(most.json()["errors"])) == (200, MOST_ERRORS, MOST_ERRORS)
+    answer = await send(stage, form, heading + line * (MOST_ERRORS + 1))
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad-file")
+    assert answer.json()["detail"].startswith("more than 1000 lines cannot be taken, the first one is line 3: mac: ")
+    assert answer.json()["errors"][0]["at"] == "line 3"
+
+
+async def test_a_key_is_refused_since_no_answer_would_be_kept(stage: ControlStage) -> None:
+    answer = await send(stage, "csv", b"mac\n", **{"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad-key")
+    assert (await send(stage, "csv", b"mac\n")).status_code == 200
