@@ -1,6 +1,6 @@
 """The bearer tokens of people and programs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -49,6 +49,11 @@ class TokenRows:
         async with self._sql.reading() as connection:
             row = (await connection.execute(select(TOKEN).where(TOKEN.c.digest == digest, valid))).one_or_none()
         return None if row is None else _token(row)
+
+    async def existing(self, tokens: Collection[int]) -> set[int]:
+        """Return those of some ids that tokens have: the others were revoked."""
+        async with self._sql.reading() as connection:
+            return set((await connection.execute(select(TOKEN.c.id).where(TOKEN.c.id.in_(tokens)))).scalars())
 
     async def used(self, token: int, now: int) -> None:
         """Note a use of a token, unless one was noted within `USE_MS`."""

@@ -12,9 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, Final
 
+from sqlalchemy import insert
+
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.adapters.sql.open import open_database
+from fleet.adapters.sql.schema import TENANT
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.core.permissions import SCOPES
 from fleet.ground.errors import Unavailable
@@ -32,7 +35,9 @@ from fleet.workbench.local_servers.server import Value, fleet_command, write_set
 SHARDS = 16
 GROUPS = 100
 _DEVICES = 1_000
-_TOKEN: Final = secrets.token_hex(16)
+_TENANTS: Final = 2
+_TOKENS: Final = tuple(secrets.token_hex(16) for _ in range(2 * _TENANTS))
+"""One may follow a quarter of what control serves, and its tenant half."""
 _TICK = 0.02
 _WARM_SECONDS = 3.0
 _LAST_SECONDS = 3.0
@@ -67,7 +72,7 @@ class _Client:
     async def run(self, port: int, group: int) -> None:
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
         head = f"GET /v1/events?filter=tag.group=g{group} HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n"
-        writer.write(f"{head}Authorization: Bearer {_TOKEN}\r\n\r\n".encode())
+        writer.write(f"{head}Authorization: Bearer {_TOKENS[group % len(_TOKENS)]}\r\n\r\n".encode())
         first = await reader.readline()
         if b"200" not in first:
             raise Unavailable(f"a client was refused: {first.decode().strip()}")
@@ -139,9 +144,16 @@ async def _site() -> AsyncIterator[tuple[Store, int, int]]:
         store = await Store.open(f"redis://{LOOPBACK}:{redis}/0", SHARDS)
         stack.push_async_callback(store.close)
         async with open_database(f"sqlite:///{folder / 'control.db'}") as database:
-            await TokenRows(database).add(1, "bench", digest_of_token(_TOKEN), SCOPES, 1)
-            devices = [NewDevice(mac(one), tags={"group": f"g{one % GROUPS}"}) for one in range(_DEVICES)]
-            await DeviceRows(database, 1).add(devices)
+            async with database.writing() as connection:
+                others = [{"id": one, "slug": f"t{one}", "name": "", "created": 0} for one in range(2, _TENANTS + 1)]
+                await connection.execute(insert(TENANT), others)
+            for number, token in enumerate(_TOKENS):
+                tenant = number % _TENANTS + 1
+                await TokenRows(database).add(tenant, f"bench {number}", digest_of_token(token), SCOPES, 1)
+            for tenant in range(_TENANTS):
+                numbers = range(tenant, _DEVICES, _TENANTS)
+                devices = [NewDevice(mac(one), tags={"group": f"g{one % GROUPS}"}) for one in numbers]
+                await DeviceRows(database, tenant + 1).add(devices)
         settings: dict[str, Value] = {
             "redis_url": f"redis://{LOOPBACK}:{redis}/0",
             "control_port": port,

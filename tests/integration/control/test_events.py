@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.events import Outbox
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.ground.tasks import running
+from fleet.roles.control.following import feed, live
 from fleet.roles.control.leader.event_collector import EventCollector
 from tests.support.control_server import FULL, STRANGER, ControlStage
 
@@ -129,6 +130,50 @@ async def test_a_stopping_process_ends_its_streams(stage: ControlStage, happenin
         with pytest.raises(AssertionError, match="ended"):
             await stream.next()
     assert (await stage.ask("GET /v1/events", headers=EVENTS)).status_code == 503
+
+
+async def test_streams_end_with_their_token(
+    stage: ControlStage, happening: Happening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = [await stage.add_token(f"flt_{number}", "events:read", "conversations:read") for number in range(2)]
+    listed = {one["name"]: one["id"] for one in (await stage.ask("GET /v1/tokens")).json()["items"]}
+    async with (
+        follow(stage, "/v1/events") as other,
+        follow(stage, "/v1/events", tokens[0]) as first,
+        follow(stage, f"/v1/devices/{MAC}/transcript", tokens[0]) as watched,
+        follow(stage, "/v1/events", tokens[1]) as second,
+    ):
+        with monkeypatch.context() as patch:
+            # Revoking itself ends the streams, not the look for revoked tokens.
+            patch.setattr(stage.services.following.tokens, "existing", _all_exist)
+            assert (await stage.ask(f"DELETE /v1/tokens/{listed['flt_0']}")).status_code == 204
+            for stream in (first, watched):
+                with pytest.raises(AssertionError, match="ended"):
+                    await stream.next()
+        # As another process does it.
+        await stage.services.tokens.remove(1, listed["flt_1"])
+        await stage.services.following.check_tokens()
+        with pytest.raises(AssertionError, match="ended"):
+            await second.next()
+        await happening.let("turn.answered", turn="t1")
+        assert (await other.next())[1] == "turn.answered"
+
+
+async def test_a_token_that_follows_too_much_is_told_so(
+    stage: ControlStage, happening: Happening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "MOST_FOLLOWERS", 4)
+    monkeypatch.setattr(live, "MOST_WATCHERS", 4)
+    for path, what in (("/v1/events", "event streams"), (f"/v1/devices/{MAC}/transcript", "watched transcripts")):
+        async with follow(stage, path):
+            answer = await stage.ask(f"GET {path}", headers=EVENTS)
+            assert answer.status_code == 429 and answer.headers["retry-after"] == "30"
+            assert answer.json()["code"] == "too-many-streams"
+            assert answer.json()["detail"] == f"too many {what} of one token at a time: at most 1"
+
+
+async def _all_exist(tokens: Collection[int]) -> set[int]:
+    return set(tokens)
 
 
 async def test_a_watched_device_shows_what_is_said(stage: ControlStage, happening: Happening) -> None:

@@ -7,13 +7,15 @@ device, and asked again after some seconds.
 
 import asyncio
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
 from fleet.adapters.sql.event_rows import LOST, StoredEvent
 from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.ground.errors import Overloaded
+from fleet.roles.control.access import Principal
 from fleet.roles.control.following.filters import DeviceMatcher, EventFilter
+from fleet.roles.control.following.shares import check_count, check_share, is_same_token
 
 MOST_FOLLOWERS = 2_000
 MOST_CONDITIONS = 100
@@ -28,8 +30,8 @@ _MOST_ROUTES = 100_000
 class Follower:
     """One client: the frames that wait for it."""
 
-    def __init__(self, wanted: EventFilter) -> None:
-        self.wanted = wanted
+    def __init__(self, wanted: EventFilter, who: Principal) -> None:
+        self.wanted, self.who = wanted, who
         self.woken = asyncio.Event()
         """Set when frames wait, and at the end."""
         self.overflowed = False
@@ -40,7 +42,7 @@ class Follower:
 
     def put(self, frame: bytes) -> None:
         """Add a frame; drop all that wait if they are too many."""
-        if self.overflowed:
+        if self.overflowed or self.ended:
             return
         self._frames.append(frame)
         self._size += len(frame)
@@ -97,31 +99,45 @@ class EventFeed:
     def count(self) -> int:
         return self._followers
 
-    def check(self, wanted: EventFilter) -> None:
+    def check(self, wanted: EventFilter, who: Principal) -> None:
         """Check that there is a place.
 
         Raises:
+            ShareTaken: The token or its tenant has all that it may have.
             Overloaded: There are too many clients, or too many conditions.
         """
+        if not self.closed:
+            check_share(who, [one.who for one in self._each()], MOST_FOLLOWERS, "event streams")
         if self.closed or self._followers >= MOST_FOLLOWERS:
             raise Overloaded("too many clients follow events")
-        if wanted.condition is None or wanted in self._topics:
+        if wanted.condition is not None:
+            self._check_conditions(wanted, who)
+
+    def _check_conditions(self, wanted: EventFilter, who: Principal) -> None:
+        used = [one for one in self._topics.values() if one.wanted.condition is not None]
+        own = [one.wanted for one in used if any(is_same_token(who, each.who) for each in one.followers)]
+        if wanted not in own:
+            check_count(len(own), max(1, MOST_CONDITIONS // 4), "different filters of one token")
+        if wanted in self._topics:
             return
-        if sum(one.condition is not None for one in self._topics) >= MOST_CONDITIONS:
+        of_tenant = sum(one.wanted.tenant == who.tenant for one in used)
+        check_count(of_tenant, max(1, MOST_CONDITIONS // 2), "different filters of one tenant")
+        if len(used) >= MOST_CONDITIONS:
             raise Overloaded("too many different filters are followed")
 
-    def join(self, wanted: EventFilter) -> Follower:
+    def join(self, wanted: EventFilter, who: Principal) -> Follower:
         """Follow events from now on; leave with `leave`.
 
         Raises:
+            ShareTaken: There is no place for this token or tenant.
             Overloaded: There is no place.
         """
-        self.check(wanted)
+        self.check(wanted, who)
         topic = self._topics.get(wanted)
         if topic is None:
             topic = self._topics[wanted] = _Topic(wanted)
             self._routes.clear()
-        follower = Follower(wanted)
+        follower = Follower(wanted, who)
         topic.followers.add(follower)
         self._followers += 1
         return follower
@@ -140,9 +156,21 @@ class EventFeed:
         """End all clients, and take no more: the process stops."""
         self.closed = True
         self.ready.set()
-        for topic in self._topics.values():
-            for follower in topic.followers:
+        for follower in self._each():
+            follower.end()
+
+    def tokens(self) -> set[int]:
+        """Return the ids of the tokens that follow now."""
+        return {one.who.token for one in self._each()}
+
+    def end(self, tokens: Collection[int]) -> None:
+        """End the clients of some tokens."""
+        for follower in self._each():
+            if follower.who.token in tokens:
                 follower.end()
+
+    def _each(self) -> Iterator[Follower]:
+        return (follower for topic in self._topics.values() for follower in topic.followers)
 
     async def give(self, events: Sequence[StoredEvent]) -> None:
         """Give new events to their followers, in order.

@@ -1,12 +1,14 @@
 """Live transcripts for the clients of this process: what is said on the devices that they watch."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 
 from fleet.adapters.redis.client.store import BLOCK_SECONDS
 from fleet.adapters.redis.sessions.transcripts import WATCHED_SECONDS, TranscriptLine, Transcripts, is_line
 from fleet.ground.errors import Overloaded
+from fleet.roles.control.access import Principal
+from fleet.roles.control.following.shares import ShareTaken, check_share
 
 MOST_WATCHERS = 100
 _MOST_WAITING = 256
@@ -16,15 +18,23 @@ _HEARTBEAT_SECONDS = 15.0
 class Watcher:
     """One client that watches a device."""
 
-    def __init__(self) -> None:
+    def __init__(self, who: Principal) -> None:
+        self.who = who
+        self.ended = False
         self.lines: asyncio.Queue[TranscriptLine | None] = asyncio.Queue(_MOST_WAITING)
         """None ends it."""
 
     def put(self, line: TranscriptLine | None) -> None:
         """Add a line; a client that does not keep up loses the oldest one."""
+        if self.ended:
+            return
         if self.lines.full():
             self.lines.get_nowait()
         self.lines.put_nowait(line)
+
+    def end(self) -> None:
+        self.put(None)
+        self.ended = True
 
 
 class LiveTranscripts:
@@ -41,26 +51,46 @@ class LiveTranscripts:
         self._wanted = asyncio.Event()
         self._closed = False
 
-    def check(self) -> None:
+    def check(self, who: Principal) -> None:
         """Check that there is a place.
 
         Raises:
+            ShareTaken: The token or its tenant has all that it may have.
             Overloaded: There are too many watchers.
         """
-        if self._closed or sum(map(len, self._watchers.values())) >= MOST_WATCHERS:
+        holders = [one.who for one in self._each()]
+        if not self._closed:
+            check_share(who, holders, MOST_WATCHERS, "watched transcripts")
+        if self._closed or len(holders) >= MOST_WATCHERS:
             raise Overloaded("too many transcripts are watched")
 
     def close(self) -> None:
         """End all watchers: the process stops."""
         self._closed = True
-        for watchers in self._watchers.values():
-            for one in watchers:
-                one.put(None)
+        for one in self._each():
+            one.end()
 
-    async def follow(self, mac: str, seconds: float) -> AsyncIterator[bytes]:
+    def tokens(self) -> set[int]:
+        """Return the ids of the tokens that watch now."""
+        return {one.who.token for one in self._each()}
+
+    def end(self, tokens: Collection[int]) -> None:
+        """End the watchers of some tokens."""
+        for one in self._each():
+            if one.who.token in tokens:
+                one.end()
+
+    def _each(self) -> Iterator[Watcher]:
+        return (one for watchers in self._watchers.values() for one in watchers)
+
+    async def follow(self, who: Principal, mac: str, seconds: float) -> AsyncIterator[bytes]:
         """Yield frames of text/event-stream: what is said on a device from its next turn on."""
-        self.check()
-        watcher, clock = Watcher(), asyncio.get_running_loop().time
+        try:
+            self.check(who)
+        except (Overloaded, ShareTaken):
+            # Others came first since the request was checked.
+            return
+        watcher, clock = Watcher(who), asyncio.get_running_loop().time
         until = clock() + seconds
         self._watchers.setdefault(mac, set()).add(watcher)
         self._wanted.set()

@@ -1,19 +1,21 @@
 """One client's stream of events (text/event-stream): what it missed, then what happens."""
 
 import asyncio
-import random
 from collections.abc import AsyncIterator
 
 from fleet.adapters.sql.event_rows import EventLog, StoredEvent
+from fleet.ground.errors import Overloaded
 from fleet.ground.metrics import events as counted
+from fleet.roles.control.access import Principal
 from fleet.roles.control.following.feed import EventFeed, Follower, frame_of
 from fleet.roles.control.following.filters import DeviceMatcher, EventFilter, select
+from fleet.roles.control.following.shares import ShareTaken
 
 HEARTBEAT_SECONDS = 15.0
 """Between two signs of life; proxies end silent connections."""
 LIFE_SECONDS = 600.0
-"""After this, up to a tenth more, a stream ends, so that a token that was revoked does not follow for ever. A client
-connects again and goes on where it was."""
+"""After this, up to a tenth more, a stream ends: an operator whom the file does not name any more does not follow for
+ever. A client connects again and goes on where it was."""
 RETRY_MS = 2_000
 _PAGE = 500
 _PAGE_BYTES = 256 * 1024
@@ -52,30 +54,37 @@ class EventStreams:
         following = found[-1].id if len(found) == most and found[-1].id < newest else None
         return await select(found, wanted, self._matcher), following, gap
 
-    def follow(self, wanted: EventFilter, after: int | None, seconds: float = LIFE_SECONDS) -> Frames:
+    def follow(self, who: Principal, wanted: EventFilter, after: int | None, seconds: float = LIFE_SECONDS) -> Frames:
         """Return the frames of a new client.
 
         Args:
+            who: The client.
             wanted: What it follows.
             after: The id of the last event that it has; None to begin with the next one.
             seconds: How long it may follow.
 
         Raises:
+            ShareTaken: The token or its tenant follows as much as it may.
             Overloaded: Too many clients follow.
         """
-        self._feed.check(wanted)
-        return self._frames(wanted, after, seconds * (1 + random.random() / 10))
+        self._feed.check(wanted, who)
+        return self._frames(who, wanted, after, asyncio.get_running_loop().time() + seconds)
 
-    async def _frames(self, wanted: EventFilter, after: int | None, seconds: float) -> Frames:
+    async def _frames(self, who: Principal, wanted: EventFilter, after: int | None, until: float) -> Frames:
         await self._feed.ready.wait()
         # Joined here and not before: whoever goes before the first frame must not stay joined.
-        follower, joined = self._feed.join(wanted), self._feed.last
+        try:
+            follower, joined = self._feed.join(wanted, who), self._feed.last
+        except (Overloaded, ShareTaken):
+            # Others came first since the request was checked.
+            return
         clock = asyncio.get_running_loop().time
-        until = clock() + seconds
         try:
             yield f"retry: {RETRY_MS}\n\n".encode()
             if after is not None:
                 async for frame in self._catch_up(follower, after, joined):
+                    if follower.ended or clock() >= until:
+                        return
                     yield frame
             while not (follower.ended or follower.overflowed or clock() >= until):
                 try:
@@ -99,7 +108,7 @@ class EventStreams:
         if gap:
             yield f'id: {position}\nevent: gap\ndata: {{"from":{after},"oldest":{oldest}}}\n\n'.encode()
         for _ in range(_MOST_ATTEMPTS):
-            while position < joined:
+            while position < joined and not follower.ended:
                 frames, position = await self._missed(follower.wanted, position, joined)
                 if frames:
                     yield frames

@@ -1,6 +1,7 @@
 """`/v1/events`: stored events page by page, or a stream of those that happen."""
 
 import json
+import random
 from typing import Annotated
 
 from fastapi import Query, Request, Response
@@ -14,6 +15,7 @@ from fleet.roles.control.access import Principal, Who, milliseconds
 from fleet.roles.control.device_queries import read_mac, read_query
 from fleet.roles.control.following.feed import event_json
 from fleet.roles.control.following.filters import EventFilter
+from fleet.roles.control.following.shares import ShareTaken
 from fleet.roles.control.following.stream import LIFE_SECONDS
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routing import Routes
@@ -50,8 +52,8 @@ class EventRoutes:
 
     def _stream(self, who: Principal, wanted: EventFilter, after: int | None) -> Response:
         try:
-            frames = self._following.streams.follow(wanted, after, _life(who))
-        except Overloaded as error:
+            frames = self._following.streams.follow(who, wanted, after, _life(who))
+        except (Overloaded, ShareTaken) as error:
             raise _full(error) from error
         return StreamingResponse(frames, media_type=STREAM, headers=_HEADERS)
 
@@ -63,21 +65,24 @@ class EventRoutes:
         if STREAM not in request.headers.get("accept", "*/*") and "*/*" not in request.headers.get("accept", "*/*"):
             raise Problem(406, "stream-only", "a transcript comes as text/event-stream")
         try:
-            self._following.live.check()
-        except Overloaded as error:
+            self._following.live.check(who)
+        except (Overloaded, ShareTaken) as error:
             raise _full(error) from error
         async with self._services.changes.begin(request) as change:
             await change.audit("conversation.watch", f"device/{name}")
-        frames = self._following.live.follow(name, _life(who))
+        frames = self._following.live.follow(who, name, _life(who))
         return StreamingResponse(frames, media_type=STREAM, headers=_HEADERS)
 
 
 def _life(who: Principal) -> float:
-    left = LIFE_SECONDS if who.expires is None else (who.expires - milliseconds()) / 1000
-    return max(0.0, min(LIFE_SECONDS, left))
+    # Spread, so that clients do not all come back at once. A token that expires is not followed longer.
+    life = LIFE_SECONDS * random.uniform(1.0, 1.1)
+    return life if who.expires is None else max(0.0, min(life, (who.expires - milliseconds()) / 1000))
 
 
-def _full(error: Overloaded) -> Problem:
+def _full(error: Overloaded | ShareTaken) -> Problem:
+    if isinstance(error, ShareTaken):
+        return Problem(429, "too-many-streams", str(error), headers={"Retry-After": "30"})
     return Problem(503, "too-many-followers", str(error), headers={"Retry-After": "30"})
 
 

@@ -91,7 +91,7 @@ class TokensRoutes:
         return answer
 
     async def revoke(self, who: Who, token: TokenId, request: Request) -> Response:
-        """Revoke a token. Other processes of control refuse it after at most two seconds."""
+        """Revoke a token and end its streams. Other processes of control refuse it after at most two seconds."""
         async with self._services.changes.begin(request) as change:
             rows = TokenRows(change.sql)
             found = await rows.read(who.tenant, token)
@@ -100,6 +100,7 @@ class TokensRoutes:
             await change.audit("token.revoke", f"token/{token}", before=_values(found))
             answer = change.answer(status=204)
         self._services.access.forget(token)
+        self._services.following.forget([token])
         return answer
 
 

@@ -5,12 +5,21 @@ import pytest
 from fleet.adapters.sql.event_rows import LOST, StoredEvent
 from fleet.core.query.conditions import Comparison, Condition
 from fleet.ground.errors import Overloaded
+from fleet.roles.control.access import Principal
 from fleet.roles.control.following import feed as module
 from fleet.roles.control.following.feed import EventFeed, frame_of
 from fleet.roles.control.following.filters import EventFilter
+from fleet.roles.control.following.shares import ShareTaken
 from tests.support.virtual_time import elapse
 
 BERLIN = Comparison("tag", "=", "berlin", "site")
+
+
+def one_of(token: int, tenant: int = 1) -> Principal:
+    return Principal("token", f"t{token}", tenant, frozenset(), token)
+
+
+WHO = one_of(1)
 
 
 class Matcher:
@@ -52,7 +61,7 @@ async def test_each_client_gets_what_its_filter_takes() -> None:
         "berlin": EventFilter(1, condition=BERLIN),
         "other": EventFilter(2),
     }
-    followers = {name: feed.join(one) for name, one in wanted.items()}
+    followers = {name: feed.join(one, WHO) for name, one in wanted.items()}
     await feed.give([event(1), event(2, "device.online", 2), event(3, tenant=2), event(4, LOST, mac=0)])
     assert {name: ids(one.take()) for name, one in followers.items()} == {
         "all": [1, 2, 4],
@@ -68,7 +77,7 @@ async def test_each_client_gets_what_its_filter_takes() -> None:
 async def test_a_device_that_moves_is_noticed_after_some_seconds() -> None:
     matcher = Matcher(1)
     feed = EventFeed(matcher)
-    follower = feed.join(EventFilter(1, condition=BERLIN))
+    follower = feed.join(EventFilter(1, condition=BERLIN), WHO)
     await feed.give([event(1)])
     matcher.macs = {2}
     await feed.give([event(2), event(3, mac=2)])
@@ -80,7 +89,7 @@ async def test_a_device_that_moves_is_noticed_after_some_seconds() -> None:
 
 async def test_a_client_that_does_not_read_is_dropped_and_costs_no_memory() -> None:
     feed = EventFeed(Matcher())
-    slow, other = feed.join(EventFilter(1)), feed.join(EventFilter(1))
+    slow, other = feed.join(EventFilter(1), WHO), feed.join(EventFilter(1), WHO)
     size = len(frame_of(event(1)))
     for number in range(module.MOST_WAITING // size + 2):
         await feed.give([event(number)])
@@ -94,23 +103,65 @@ async def test_the_numbers_of_clients_and_of_conditions_are_bounded(monkeypatch:
     monkeypatch.setattr(module, "MOST_FOLLOWERS", 3)
     monkeypatch.setattr(module, "MOST_CONDITIONS", 1)
     feed = EventFeed(Matcher())
-    first = feed.join(EventFilter(1, condition=BERLIN))
-    feed.join(EventFilter(1, condition=BERLIN))
+    first = feed.join(EventFilter(1, condition=BERLIN), one_of(1, 1))
     with pytest.raises(Overloaded, match="filters"):
-        feed.join(EventFilter(2, condition=BERLIN))
-    feed.join(EventFilter(1))
+        feed.join(EventFilter(2, condition=BERLIN), one_of(2, 2))
+    feed.join(EventFilter(2), one_of(2, 2))
+    feed.join(EventFilter(3), one_of(3, 3))
     with pytest.raises(Overloaded, match="clients"):
-        feed.check(EventFilter(1))
+        feed.check(EventFilter(4), one_of(4, 4))
     feed.leave(first)
     feed.leave(first)
     assert feed.count == 2
-    feed.join(EventFilter(1))
+    feed.join(EventFilter(4), one_of(4, 4))
+
+
+async def test_a_token_and_a_tenant_leave_places_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_FOLLOWERS", 8)
+    feed = EventFeed(Matcher())
+    first = [feed.join(EventFilter(1), one_of(1)) for _ in range(2)]
+    with pytest.raises(ShareTaken, match="one token at a time: at most 2"):
+        feed.check(EventFilter(1), one_of(1))
+    for _ in range(2):
+        feed.join(EventFilter(1), one_of(2))
+    with pytest.raises(ShareTaken, match="one tenant at a time: at most 4"):
+        feed.check(EventFilter(1), one_of(3))
+    feed.join(EventFilter(2), one_of(4, 2))
+    feed.leave(first[0])
+    feed.join(EventFilter(1), one_of(1))
+
+
+async def test_a_token_and_a_tenant_leave_conditions_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CONDITIONS", 8)
+    feed = EventFeed(Matcher())
+    wanted = [EventFilter(1, mac=number, condition=BERLIN) for number in range(9)]
+    for number in range(2):
+        feed.join(wanted[number], one_of(1))
+    with pytest.raises(ShareTaken, match="filters of one token at a time: at most 2"):
+        feed.check(wanted[2], one_of(1))
+    feed.join(wanted[0], one_of(1))
+    feed.join(EventFilter(1), one_of(1))
+    for number in range(2, 4):
+        feed.join(wanted[number], one_of(2))
+    with pytest.raises(ShareTaken, match="filters of one tenant at a time: at most 4"):
+        feed.check(wanted[4], one_of(3))
+    feed.join(wanted[0], one_of(3))
+    feed.join(EventFilter(2, condition=BERLIN), one_of(4, 2))
+
+
+async def test_the_clients_of_a_token_end_with_it() -> None:
+    feed = EventFeed(Matcher())
+    ended, other = feed.join(EventFilter(1), one_of(1)), feed.join(EventFilter(1), one_of(2))
+    assert feed.tokens() == {1, 2}
+    feed.end([1])
+    await feed.give([event(1)])
+    assert ended.ended and ended.take() == b"" and not other.ended and ids(other.take()) == [1]
 
 
 async def test_all_clients_end_when_the_process_stops() -> None:
     feed = EventFeed(Matcher())
-    follower = feed.join(EventFilter(1))
+    follower = feed.join(EventFilter(1), WHO)
     feed.close()
     assert follower.ended and follower.woken.is_set()
     with pytest.raises(Overloaded):
-        feed.join(EventFilter(1))
+        feed.join(EventFilter(1), WHO)

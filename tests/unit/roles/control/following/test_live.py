@@ -10,10 +10,12 @@ from fleet.ground.errors import Overloaded
 from fleet.ground.tasks import running
 from fleet.roles.control.following import live as module
 from fleet.roles.control.following.live import LiveTranscripts
+from fleet.roles.control.following.shares import ShareTaken
 from fleet.roles.worker.turns.live import LiveTranscript
 from fleet.wire.edge_messages import SpeakSentenceCommand, UtteranceEvent
 from tests.support.memory_store import memory_store
 from tests.support.virtual_time import elapse
+from tests.unit.roles.control.following.test_feed import WHO, one_of
 
 MAC, OTHER = "aa:bb:cc:00:00:01", "aa:bb:cc:00:00:02"
 
@@ -48,7 +50,7 @@ async def read(frames: AsyncIterator[bytes], count: int) -> list[tuple[str, dict
 
 
 async def test_whoever_watches_a_device_sees_what_is_said_on_it(store: Store, live: LiveTranscripts) -> None:
-    frames = live.follow(MAC, 1000)
+    frames = live.follow(WHO, MAC, 1000)
     await anext(frames)
     await elapse(1)
     await say(store, MAC, "Hi?")
@@ -67,7 +69,7 @@ async def test_nothing_is_kept_when_nobody_watches_any_more(store: Store, live: 
     key = store.keys.transcript(MAC)
     await say(store, MAC, "Psst")
     assert not await store.client.exists(key)
-    frames = live.follow(MAC, 1000)
+    frames = live.follow(WHO, MAC, 1000)
     await anext(frames)
     await elapse(5 * WATCHED_SECONDS)
     assert await store.client.exists(key)
@@ -80,15 +82,40 @@ async def test_watchers_are_bounded_and_end_with_the_process(
     live: LiveTranscripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_WATCHERS", 1)
-    frames = live.follow(MAC, 1000)
+    frames = live.follow(WHO, MAC, 1000)
     await anext(frames)
     with pytest.raises(Overloaded):
-        live.check()
+        live.check(one_of(2, tenant=2))
     async with asyncio.TaskGroup() as group:
         rest = group.create_task(_all(frames))
         await elapse(1)
         live.close()
     assert rest.result() == []
+
+
+async def test_a_token_and_a_tenant_leave_places_to_the_others(
+    live: LiveTranscripts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_WATCHERS", 8)
+    for token in (1, 1, 2, 2):
+        await anext(live.follow(one_of(token), MAC, 1000))
+    with pytest.raises(ShareTaken, match="one token"):
+        live.check(one_of(1))
+    with pytest.raises(ShareTaken, match="one tenant"):
+        live.check(one_of(3))
+    live.check(one_of(4, tenant=2))
+
+
+async def test_the_watchers_of_a_token_end_with_it(live: LiveTranscripts, store: Store) -> None:
+    ended, other = live.follow(one_of(1), MAC, 1000), live.follow(one_of(2), MAC, 20)
+    await anext(ended)
+    await anext(other)
+    assert live.tokens() == {1, 2}
+    live.end([1])
+    await elapse(1)
+    await say(store, MAC, "Psst")
+    assert await _all(ended) == []
+    assert b"Psst" in (await _all(other))[0]
 
 
 async def _all(frames: AsyncIterator[bytes]) -> list[bytes]:

@@ -12,7 +12,7 @@ from fleet.roles.control.following.filters import EventFilter
 from fleet.roles.control.following.stream import EventStreams
 from fleet.roles.control.following.tail import POLL_SECONDS, EventTail
 from tests.support.virtual_time import elapse
-from tests.unit.roles.control.following.test_feed import BERLIN, Matcher, event, ids
+from tests.unit.roles.control.following.test_feed import BERLIN, WHO, Matcher, event, ids
 
 ALL = EventFilter(1)
 
@@ -70,7 +70,7 @@ async def read_until(frames: AsyncIterator[bytes], last: int) -> list[int]:
 
 async def test_a_new_client_gets_what_happens_from_now_on() -> None:
     site = Site([event(1)])
-    frames = site.streams.follow(ALL, None)
+    frames = site.streams.follow(WHO, ALL, None)
     assert await read(frames) == "retry: 2000\n\n"
     site.happen(2)
     await site.tail.step()
@@ -80,7 +80,7 @@ async def test_a_new_client_gets_what_happens_from_now_on() -> None:
 
 async def test_a_client_that_comes_back_gets_what_it_missed_and_then_what_happens() -> None:
     site = Site([event(number) for number in range(1, 1201)])
-    frames = site.streams.follow(ALL, 100)
+    frames = site.streams.follow(WHO, ALL, 100)
     first = asyncio.create_task(read_until(frames, 1200))
     await elapse(0.001)
     site.happen(7)
@@ -92,21 +92,21 @@ async def test_a_client_that_comes_back_gets_what_it_missed_and_then_what_happen
 
 async def test_a_filter_holds_for_what_was_missed_too() -> None:
     site = Site([event(number, mac=number % 3) for number in range(1, 31)])
-    assert await read_until(site.streams.follow(EventFilter(1, condition=BERLIN), 0), 29) == list(range(2, 31, 3))
-    assert await read_until(site.streams.follow(EventFilter(1, mac=1), 10), 28) == [13, 16, 19, 22, 25, 28]
+    assert await read_until(site.streams.follow(WHO, EventFilter(1, condition=BERLIN), 0), 29) == list(range(2, 31, 3))
+    assert await read_until(site.streams.follow(WHO, EventFilter(1, mac=1), 10), 28) == [13, 16, 19, 22, 25, 28]
 
 
 async def test_what_is_not_kept_any_more_is_told_as_a_gap() -> None:
     site = Site([event(number) for number in range(1, 31)], dropped=20)
-    frames = site.streams.follow(ALL, 5)
+    frames = site.streams.follow(WHO, ALL, 5)
     await read(frames)
     assert await read(frames) == 'id: 20\nevent: gap\ndata: {"from":5,"oldest":21}\n\n'
     assert await read_until(frames, 30) == list(range(21, 31))
     # The ids of a database that was restored from a backup begin again.
-    frames = site.streams.follow(ALL, 99)
+    frames = site.streams.follow(WHO, ALL, 99)
     await read(frames)
     assert (await read(frames)).startswith("id: 30\nevent: gap\n")
-    frames = site.streams.follow(ALL, 20)
+    frames = site.streams.follow(WHO, ALL, 20)
     await read(frames)
     assert ids((await read(frames)).encode())[0] == 21
 
@@ -122,7 +122,7 @@ async def test_a_page_ends_at_the_newest_event() -> None:
 async def test_a_client_that_falls_behind_while_it_catches_up_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "MOST_WAITING", 500)
     site = Site([event(number) for number in range(1, 1201)])
-    frames = site.streams.follow(ALL, 0)
+    frames = site.streams.follow(WHO, ALL, 0)
     await read(frames)
     found = ids((await read(frames)).encode())
     site.happen(50)
@@ -132,16 +132,18 @@ async def test_a_client_that_falls_behind_while_it_catches_up_loses_nothing(monk
 
 async def test_a_silent_stream_shows_signs_of_life_and_ends_after_its_time() -> None:
     site = Site([event(1)])
-    frames = site.streams.follow(ALL, None, 40)
+    clock = asyncio.get_running_loop().time
+    begun, frames = clock(), site.streams.follow(WHO, ALL, None, 40)
     await read(frames)
     rest = [frame async for frame in frames]
+    assert clock() - begun == pytest.approx(40, abs=0.1)
     assert rest and set(rest) == {b": alive\n\n"} and site.feed.count == 0
 
 
 async def test_a_client_that_does_not_read_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "MOST_WAITING", 500)
     site = Site([event(1)])
-    frames = site.streams.follow(ALL, None)
+    frames = site.streams.follow(WHO, ALL, None)
     await read(frames)
     site.happen(50)
     await site.tail.step()
@@ -150,17 +152,17 @@ async def test_a_client_that_does_not_read_is_ended(monkeypatch: pytest.MonkeyPa
 
 async def test_a_stopping_process_ends_all_streams_and_takes_no_new_one() -> None:
     site = Site([event(1)])
-    frames = site.streams.follow(ALL, None)
+    frames = site.streams.follow(WHO, ALL, None)
     await read(frames)
     site.feed.close()
     assert [frame async for frame in frames] == []
     with pytest.raises(Overloaded):
-        site.streams.follow(ALL, None)
+        site.streams.follow(WHO, ALL, None)
 
 
 async def test_a_client_that_leaves_before_its_first_frame_takes_no_place() -> None:
     site = Site([event(1)])
-    frames = site.streams.follow(ALL, None)
+    frames = site.streams.follow(WHO, ALL, None)
     await frames.aclose()  # type: ignore[attr-defined]
     assert site.feed.count == 0
 
@@ -175,7 +177,7 @@ async def running_tail() -> AsyncIterator[Site]:
 
 
 async def test_events_that_another_process_stored_are_found(running_tail: Site) -> None:
-    frames = running_tail.streams.follow(ALL, None)
+    frames = running_tail.streams.follow(WHO, ALL, None)
     await read(frames)
     running_tail.happen(3, told=False)
     await elapse(2 * POLL_SECONDS)
@@ -187,7 +189,7 @@ async def test_a_client_that_comes_before_the_newest_event_is_known_misses_none(
     site = Site([event(1), event(2)])
     site.feed.last = 0
     site.feed.ready.clear()
-    frames = site.streams.follow(ALL, 1)
+    frames = site.streams.follow(WHO, ALL, 1)
     async with asyncio.TaskGroup() as group:
         first = group.create_task(read_until(frames, 4))
         await elapse(1)
@@ -205,28 +207,54 @@ async def test_a_client_that_joins_while_the_newest_event_is_looked_up_misses_no
     async with asyncio.TaskGroup() as group:
         looking = group.create_task(site.tail.step())
         await asyncio.sleep(0)
-        frames = site.streams.follow(ALL, None)
+        frames = site.streams.follow(WHO, ALL, None)
         await read(frames)
         await looking
     await site.tail.step()
     assert await read_until(frames, 2) == [2]
 
 
+async def test_a_stream_that_catches_up_ends_with_its_token() -> None:
+    site = Site([event(number) for number in range(1, 1201)])
+    frames = site.streams.follow(WHO, ALL, 0)
+    await read(frames)
+    assert ids((await read(frames)).encode())[-1] == 500
+    site.feed.end([WHO.token])
+    assert [frame async for frame in frames] == [] and site.feed.count == 0
+
+
+async def test_a_stream_that_catches_up_ends_after_its_time() -> None:
+    site = Site([event(number) for number in range(1, 1201)])
+    frames = site.streams.follow(WHO, ALL, 0, 40)
+    await read(frames)
+    assert ids((await read(frames)).encode())[-1] == 500
+    await elapse(41)
+    assert [frame async for frame in frames] == [] and site.feed.count == 0
+
+
+async def test_a_client_that_finds_no_place_at_its_first_frame_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "MOST_FOLLOWERS", 4)
+    site = Site([event(1)])
+    first, second = site.streams.follow(WHO, ALL, None), site.streams.follow(WHO, ALL, None)
+    await read(first)
+    assert [frame async for frame in second] == [] and site.feed.count == 1
+
+
 async def test_clients_that_do_not_read_do_not_keep_others_from_what_they_missed() -> None:
     site = Site([event(number) for number in range(1, 1201)])
-    stuck = [site.streams.follow(ALL, 0) for _ in range(20)]
+    stuck = [site.streams.follow(WHO, ALL, 0) for _ in range(20)]
     for frames in stuck:
         await read(frames)
     async with asyncio.timeout(1000):
         assert [ids(await anext(frames))[0] for frames in stuck] == [1] * 20
-        assert await read_until(site.streams.follow(ALL, 0), 1200) == list(range(1, 1201))
+        assert await read_until(site.streams.follow(WHO, ALL, 0), 1200) == list(range(1, 1201))
 
 
 async def test_what_was_missed_is_given_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(frame_of(event(100)))
     monkeypatch.setattr(streams, "_PAGE_BYTES", 10 * size)
     site = Site([event(number) for number in range(1, 1201)])
-    frames, found = site.streams.follow(ALL, 0), list[int]()
+    frames, found = site.streams.follow(WHO, ALL, 0), list[int]()
     await read(frames)
     while not found or found[-1] < 1200:
         piece = (await read(frames)).encode()
