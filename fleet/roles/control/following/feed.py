@@ -37,6 +37,8 @@ class Follower:
         self.overflowed = False
         """Whether frames were dropped because too many waited."""
         self.ended = False
+        self.position = 0
+        """The id up to which the client was given all."""
         self._frames: list[bytes] = []
         self._size = 0
 

@@ -74,48 +74,66 @@ class EventStreams:
         await self._feed.ready.wait()
         # Joined here and not before: whoever goes before the first frame must not stay joined.
         try:
-            follower, joined = self._feed.join(wanted, who), self._feed.last
+            follower = self._feed.join(wanted, who)
         except (Overloaded, ShareTaken):
             # Others came first since the request was checked.
             return
+        follower.position = self._feed.last
         clock = asyncio.get_running_loop().time
+
+        def is_over() -> bool:
+            return follower.ended or clock() >= until
+
         try:
             yield f"retry: {RETRY_MS}\n\n".encode()
-            if after is not None:
-                async for frame in self._catch_up(follower, after, joined):
-                    if follower.ended or clock() >= until:
+            while not is_over():
+                if after is not None or follower.overflowed:
+                    async for frame in self._catch_up(follower, follower.position if after is None else after):
+                        if is_over():
+                            return
+                        yield frame
+                    if follower.overflowed:
+                        counted.slow_followers.add()
                         return
-                    yield frame
-            while not (follower.ended or follower.overflowed or clock() >= until):
+                    after = None
                 try:
                     async with asyncio.timeout(min(HEARTBEAT_SECONDS, max(0.01, until - clock()))):
                         await follower.woken.wait()
                 except TimeoutError:
                     yield b": alive\n\n"
                     continue
-                if frames := follower.take():
+                if frames := self._take(follower):
                     yield frames
-            if follower.overflowed:
-                counted.slow_followers.add()
         finally:
             self._feed.leave(follower)
 
-    async def _catch_up(self, follower: Follower, after: int, joined: int) -> Frames:
-        """Yield what a client missed. What happens meanwhile waits for it; if that is too much, it is read again."""
+    def _take(self, follower: Follower) -> bytes:
+        """Return what waits for a client; nothing if some of it was dropped, as that is read from SQL."""
+        if follower.overflowed:
+            return b""
+        follower.position = self._feed.last
+        return follower.take()
+
+    async def _catch_up(self, follower: Follower, after: int) -> Frames:
+        """Yield what a client missed, also in a burst that was too large to wait for it.
+
+        What happens meanwhile waits for it; if that is too much, it is read again.
+        """
         async with self._places:
             oldest, newest = await self._log.ends()
         position, gap = self._start(after, oldest, newest)
         if gap:
             yield f'id: {position}\nevent: gap\ndata: {{"from":{after},"oldest":{oldest}}}\n\n'.encode()
         for _ in range(_MOST_ATTEMPTS):
+            follower.take()
+            follower.overflowed, joined = False, self._feed.last
             while position < joined and not follower.ended:
                 frames, position = await self._missed(follower.wanted, position, joined)
                 if frames:
                     yield frames
             if not follower.overflowed:
+                follower.position = max(joined, position)
                 return
-            follower.take()
-            follower.overflowed, joined = False, self._feed.last
 
     async def _missed(self, wanted: EventFilter, after: int, last: int) -> tuple[bytes, int]:
         """Return frames of what happened above an id and up to another one, and the id up to which they go."""

@@ -140,14 +140,34 @@ async def test_a_silent_stream_shows_signs_of_life_and_ends_after_its_time() -> 
     assert rest and set(rest) == {b": alive\n\n"} and site.feed.count == 0
 
 
-async def test_a_client_that_does_not_read_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_burst_that_is_too_large_to_wait_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "MOST_WAITING", 500)
     site = Site([event(1)])
     frames = site.streams.follow(WHO, ALL, None)
     await read(frames)
+    last = 1
+    for count in (1, 50, 2, 1200, 1, 3):
+        site.happen(count)
+        await site.tail.step()
+        assert await read_until(frames, last + count) == list(range(last + 1, last + count + 1))
+        last += count
+    assert site.feed.count == 1
+
+
+async def test_a_client_that_falls_behind_again_and_again_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "MOST_WAITING", 500)
+    site = Site([event(1)])
+    frames = site.streams.follow(WHO, ALL, None)
+    await read(frames)
+    found, pieces = list[int](), 0
     site.happen(50)
     await site.tail.step()
-    assert [frame async for frame in frames] == [] and site.feed.count == 0
+    async for frame in frames:
+        found += ids(frame)
+        pieces += 1
+        site.happen(50)
+        await site.tail.step()
+    assert found == list(range(2, found[-1] + 1)) and pieces == streams._MOST_ATTEMPTS and site.feed.count == 0
 
 
 async def test_a_stopping_process_ends_all_streams_and_takes_no_new_one() -> None:
