@@ -104,11 +104,19 @@ class AgentRows:
             raise VersionConflict("somebody else changed the agent")
         return _agent(row)
 
-    async def remove(self, agent: int) -> bool:
-        """Delete an agent with its versions and assignments; return whether it was there."""
-        statement = delete(AGENT).where(AGENT.c.tenant == self._tenant, AGENT.c.id == agent)
+    async def remove(self, agent: int, expected: int | None = None) -> bool:
+        """Delete an agent with its versions and assignments; return whether it was there.
+
+        Raises:
+            VersionConflict: It has another version than the expected one.
+        """
+        where = [AGENT.c.tenant == self._tenant, AGENT.c.id == agent]
+        where += [] if expected is None else [AGENT.c.version == expected]
         async with self._sql.writing() as connection:
-            return cast("CursorResult[Any]", await connection.execute(statement)).rowcount > 0
+            gone = cast("CursorResult[Any]", await connection.execute(delete(AGENT).where(*where))).rowcount > 0
+        if not gone and await self.read(agent) is not None:
+            raise VersionConflict("somebody else changed the agent")
+        return gone
 
     async def add_version(self, agent: AgentRow, author: str, now: int) -> AgentVersionRow:
         """Keep the draft of an agent as its next version; delete the oldest ones of too many."""

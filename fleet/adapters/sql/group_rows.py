@@ -101,11 +101,19 @@ class GroupRows:
                 raise NameTaken(f"there is a group {change.name} already") from error
             return _group(row), _group(after)
 
-    async def remove(self, group: int) -> bool:
-        """Delete a group; its devices stay. Return whether it was there."""
-        statement = delete(GROUP).where(GROUP.c.tenant == self._tenant, GROUP.c.id == group)
+    async def remove(self, group: int, *, version: int | None = None) -> bool:
+        """Delete a group; its devices stay. Return whether it was there.
+
+        Raises:
+            VersionConflict: It has another version than `version`.
+        """
+        where = [GROUP.c.tenant == self._tenant, GROUP.c.id == group]
+        where += [] if version is None else [GROUP.c.version == version]
         async with self._sql.writing() as connection:
-            return cast("CursorResult[Any]", await connection.execute(statement)).rowcount > 0
+            gone = cast("CursorResult[Any]", await connection.execute(delete(GROUP).where(*where))).rowcount > 0
+        if not gone and await self.read(group) is not None:
+            raise VersionConflict("somebody else changed the group")
+        return gone
 
     async def add_members(self, group: int, macs: Sequence[str]) -> list[str]:
         """Add devices to a static group of this tenant; return the MACs that are none of its devices."""

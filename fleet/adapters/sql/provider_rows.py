@@ -91,11 +91,19 @@ class ProviderRows:
             raise VersionConflict("somebody else changed the provider")
         return _provider(row)
 
-    async def remove(self, provider: int) -> bool:
-        """Delete a provider; return whether it was there."""
-        statement = delete(PROVIDER).where(PROVIDER.c.tenant == self._tenant, PROVIDER.c.id == provider)
+    async def remove(self, provider: int, expected: int | None = None) -> bool:
+        """Delete a provider; return whether it was there.
+
+        Raises:
+            VersionConflict: It has another version than the expected one.
+        """
+        where = [PROVIDER.c.tenant == self._tenant, PROVIDER.c.id == provider]
+        where += [] if expected is None else [PROVIDER.c.version == expected]
         async with self._sql.writing() as connection:
-            return cast("CursorResult[Any]", await connection.execute(statement)).rowcount > 0
+            gone = cast("CursorResult[Any]", await connection.execute(delete(PROVIDER).where(*where))).rowcount > 0
+        if not gone and await self.read(provider) is not None:
+            raise VersionConflict("somebody else changed the provider")
+        return gone
 
     async def _one(self, condition: Any) -> ProviderRow | None:
         found = select(PROVIDER).where(PROVIDER.c.tenant == self._tenant, condition)

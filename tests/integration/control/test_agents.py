@@ -70,6 +70,21 @@ async def site(database: Database, tmp_path: Path) -> AsyncIterator[Site]:
     await store.close()
 
 
+async def test_what_somebody_else_changed_is_not_deleted(site: Site) -> None:
+    provider = {"name": "house", "kind": "chat", "adapter": "openai", "base_url": "http://a:1/v1"}
+    made = {
+        f"/v1/agents/{await site.make('ann')}": {"notes": "x"},
+        f"/v1/providers/{(await site.ask('POST /v1/providers', 201, json=provider))['id']}": {"model": "large"},
+    }
+    for path, change in made.items():
+        seen = (await site.stage.ask(f"GET {path}")).headers["etag"]
+        await site.ask(f"PATCH {path}", json=change)
+        await site.ask(f"DELETE {path}", 412, headers={"If-Match": seen})
+        now = (await site.stage.ask(f"GET {path}")).headers["etag"]
+        await site.ask(f"DELETE {path}", 204, headers={"If-Match": now})
+        await site.ask(f"DELETE {path}", 404, headers={"If-Match": now})
+
+
 async def test_a_draft_counts_when_it_is_published_and_an_earlier_version_can_count_again(site: Site) -> None:
     agent = await site.make("ann", prompt="one")
     assert (await site.ask(f"POST /v1/agents/{agent}:assign", json={"site": True}))["devices"] == 0

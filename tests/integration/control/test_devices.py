@@ -180,7 +180,10 @@ async def test_a_forgotten_device_leaves_nothing(stage: ControlStage, client: As
     await Devices(stage.services.store).appear(MAC, online=False, epoch=6)
     assert await refused(client, devices.decide(MAC, "forget")) == (409, "revoked")
     await client.send(devices.decide(MAC, "unrevoke"))
-    await client.send(devices.decide(MAC, "forget"))
+    stale = devices.decide(MAC, "forget").of_version(77)
+    assert await refused(client, stale) == (412, "version-conflict")
+    version = (await client.send(devices.read(MAC))).version
+    await client.send(devices.decide(MAC, "forget").of_version(version))
     assert [name for name in await stage.services.store.scan("*") if MAC in name] == []
     async with stage.database.reading() as connection:
         for table in (DEVICE, DEVICE_TAG, PRESENCE):

@@ -57,7 +57,10 @@ async def test_a_dynamic_group_has_the_members_that_its_query_means_now(client: 
     changed = await client.send(groups.change(group.id, GroupPatch(query="tag.site=b")).of_version(1))
     assert (changed.version, await members(client, group.id)) == (2, [MACS[0], MACS[1], MACS[3]])
     assert await status(client, groups.change(group.id, GroupPatch(notes="x")).of_version(1)) == 412
+    assert await status(client, groups.remove(group.id).of_version(1)) == 412
     assert await status(client, groups.change(group.id, GroupPatch(query=" "))) == 409
+    await client.send(groups.remove(group.id).of_version(2))
+    assert await status(client, groups.remove(group.id).of_version(2)) == 404
 
 
 async def test_names_are_unique_in_a_tenant_and_others_see_nothing(

@@ -98,7 +98,7 @@ class AgentsRoutes:
     async def remove(self, agent: AgentId, who: Who, request: Request) -> Response:
         """Delete an agent with its versions and assignments; its devices get the next agent that is theirs."""
         async with self._services.changes.begin(request) as change:
-            if not await AgentRows(change.sql, who.tenant).remove(agent):
+            if not await AgentRows(change.sql, who.tenant).remove(agent, expected_version(request)):
                 raise not_found("agent")
             await change.audit("agent.delete", f"agent/{agent}", before={}, after={})
             answer = change.answer(status=204)

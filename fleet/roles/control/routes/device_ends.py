@@ -10,7 +10,7 @@ from fleet.adapters.redis.devices.forgetting import erase, has_events
 from fleet.adapters.sql.audit_rows import AuditRows, Origin
 from fleet.adapters.sql.conversation_rows import ConversationRows
 from fleet.adapters.sql.device_moves import DeviceMoves
-from fleet.adapters.sql.device_rows import DeviceRows
+from fleet.adapters.sql.device_rows import DeviceRows, VersionConflict
 from fleet.core.permissions import DEVICES_WRITE
 from fleet.roles.control.access import Principal, Who, milliseconds, source_of
 from fleet.roles.control.device_queries import read_mac
@@ -18,6 +18,7 @@ from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.request_ids import request_id
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
+from fleet.roles.control.versions import expected_version
 from fleet.wire.control.devices import DecisionOutcome, TenantChoice
 
 _COLLECTED_SECONDS, _STEP = 5.0, 0.1
@@ -36,15 +37,15 @@ class EndRoutes:
 
         A device that comes back is a new one. Passwords that it was given earlier are valid again then.
         """
-        name = read_mac(mac)
-        if await DeviceRows(self._services.database, who.tenant).read(name) is None:
-            raise not_found("device")
+        name, version = read_mac(mac), expected_version(request)
+        await _check_version(DeviceRows(self._services.database, who.tenant), name, version)
         if (await Devices(self._store).read(name)).online:
             raise Problem(409, "connected", "the device is connected: switch it off, or revoke it, and try again")
         if await Revocations(self._store).which([name]):
             raise Problem(409, "revoked", "whoever is forgotten may connect again: lift its revocation first")
         await self._until_collected(name)
         async with self._services.changes.begin(request) as change:
+            await _check_version(DeviceRows(change.sql, who.tenant), name, version)
             await change.audit("device.forget", f"device/{name}")
             await change.pin()
         # Redis first: a kill in between leaves a row of a device that Redis does not know, and forgetting it once more
@@ -94,3 +95,11 @@ class EndRoutes:
         if source is None:
             raise not_found("tenant")
         return source
+
+
+async def _check_version(rows: DeviceRows, mac: str, version: int | None) -> None:
+    row = await rows.read(mac)
+    if row is None:
+        raise not_found("device")
+    if version not in (None, row.version):
+        raise VersionConflict(f"the device has version {row.version}")

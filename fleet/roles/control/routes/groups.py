@@ -91,7 +91,7 @@ class GroupRoutes:
         async with self._services.changes.begin(request) as change:
             rows = GroupRows(change.sql, who.tenant)
             row = await rows.read(group)
-            if row is None or not await rows.remove(group):
+            if row is None or not await rows.remove(group, version=expected_version(request)):
                 raise not_found("group")
             await change.audit("group.delete", f"group/{group}", before=_shape(row).model_dump())
             return change.answer(status=204)

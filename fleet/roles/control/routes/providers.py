@@ -103,7 +103,7 @@ class ProvidersRoutes:
         if await self._compiler.naming(who.tenant, row.name):
             raise Problem(409, "in-use", "agents name this provider")
         async with self._services.changes.begin(request) as change:
-            if not await ProviderRows(change.sql, who.tenant).remove(provider):
+            if not await ProviderRows(change.sql, who.tenant).remove(provider, expected_version(request)):
                 raise not_found("provider")
             await change.audit("provider.delete", f"provider/{provider}", before=_shown(row), after={})
             return change.answer(status=204)
