@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoResultFo
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from fleet.adapters.sql.stored_json import read_stored
 from fleet.ground.errors import ConfigError, Unavailable, install_hint
 
 _DRIVERS = {
@@ -206,7 +207,8 @@ def _sqlite_engine(url: URL, connections: int, workers: WeakSet[Thread], *, writ
 def _sqlite_options(connections: int) -> dict[str, Any]:
     # The driver would begin transactions by itself, and as readers: a reader that becomes a writer fails.
     driver = {"timeout": _WAIT_SECONDS, "isolation_level": None}
-    return {"pool_size": connections, "max_overflow": 0, "pool_timeout": _WAIT_SECONDS, "connect_args": driver}
+    pool = {"pool_size": connections, "max_overflow": 0, "pool_timeout": _WAIT_SECONDS}
+    return {**pool, "connect_args": driver, "json_deserializer": read_stored}
 
 
 def _prepare_sqlite(engine: Engine, *, write: bool) -> None:
@@ -232,6 +234,7 @@ def _postgres_engine(url: URL) -> AsyncEngine:
             max_overflow=0,
             pool_timeout=_WAIT_SECONDS,
             pool_pre_ping=True,
+            json_deserializer=read_stored,
             connect_args={
                 "timeout": _WAIT_SECONDS,
                 "command_timeout": _STATEMENT_SECONDS,

@@ -13,6 +13,7 @@ from starlette.types import Message, Receive
 
 from fleet.roles.control.access import ANY_SCOPE, TokenAccess
 from fleet.roles.control.problems import Problem
+from fleet.wire.control.strict_json import UnfitJson, read_json
 
 __all__ = ["ANY_SCOPE", "OPEN", "ControlRoute", "Routes"]
 
@@ -86,11 +87,22 @@ class ControlRoute(APIRoute):
                 body = await _read(request, terms.largest_body)
                 if _NUL.search(body):
                     raise _nul()
-                response = await terms.middle(Request(request.scope, _replay(body, request.receive)), body, inner)
+                again = _ReadRequest(request.scope, _replay(body, request.receive))
+                response = await terms.middle(again, body, inner)
             response.headers.update(headers)
             return response
 
         return handle
+
+
+class _ReadRequest(Request):
+    """A request whose body was read; FastAPI asks it for its JSON."""
+
+    async def json(self) -> Any:
+        try:
+            return read_json(await self.body())
+        except UnfitJson as error:
+            raise Problem(422, "invalid", f"body: {error}") from error
 
 
 class Routes:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import GivenTime, Shape, Time
 
 
 class RecordedConversation(Shape):
@@ -23,8 +23,8 @@ class ConversationFilter(Shape):
 
     device: Annotated[str, Field(max_length=40)] = ""
     agent: Annotated[str | None, Field(max_length=63)] = None
-    since: Time | None = None
-    before: Time | None = None
+    since: GivenTime | None = None
+    before: GivenTime | None = None
 
 
 class ConversationSearch(ConversationFilter):

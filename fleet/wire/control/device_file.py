@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fleet.wire.control.device_texts import AgentName, Attributes, Mac, Name, Notes, Serial, Tags
+from fleet.wire.control.strict_json import UnfitJson, read_json
 
 Format = Literal["csv", "ndjson"]
 LONGEST_LINE = 32_000
@@ -216,7 +217,9 @@ def _heading(record: str) -> list[str]:
 
 def _json(text: str) -> dict[str, Any] | str:
     try:
-        found = json.loads(text)
+        found = read_json(text)
+    except UnfitJson as error:
+        return str(error)
     except (ValueError, RecursionError):
         return "it is no JSON"
     return found if isinstance(found, dict) else "it is no JSON object"

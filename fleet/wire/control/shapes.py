@@ -1,11 +1,13 @@
 """What all answers of the API share."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
 
 Item = TypeVar("Item")
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
+"""Times between them can be written with any offset, and have days before and after them."""
 
 
 class Shape(BaseModel):
@@ -22,6 +24,25 @@ Time = Annotated[datetime, PlainSerializer(_iso, return_type=str, when_used="jso
 """A time in UTC, as RFC 3339 writes it."""
 
 
+def _between(at: datetime) -> datetime:
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    if not _FIRST <= at <= _LAST:
+        raise ValueError("a time from 1970 to 9999-12-30 is expected")
+    return at
+
+
+def _day_between(day: date) -> date:
+    if not _FIRST.date() <= day <= _LAST.date():
+        raise ValueError("a day from 1970 to 9999-12-30 is expected")
+    return day
+
+
+GivenTime = Annotated[Time, AfterValidator(_between)]
+"""A time of a request; without an offset it is in UTC."""
+GivenDay = Annotated[date, AfterValidator(_day_between)]
+"""A day of a request."""
+
+
 def time_of(milliseconds: int) -> datetime:
     """Return a time that the database has in milliseconds since 1970."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
@@ -33,10 +54,8 @@ def time_or_none(milliseconds: int | None) -> datetime | None:
 
 
 def milliseconds_of(at: datetime | None) -> int | None:
-    """Return a time in milliseconds since 1970; without an offset it is in UTC."""
-    if at is None:
-        return None
-    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    """Return a `GivenTime` in milliseconds since 1970."""
+    return None if at is None else int(at.timestamp() * 1000)
 
 
 class ListPage(Shape, Generic[Item]):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import GivenTime, Shape, Time
 
 TokenName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
 ScopeName = Annotated[str, StringConstraints(pattern=r"^[a-z]{1,20}:[a-z]{1,20}$")]
@@ -27,7 +27,7 @@ class NewToken(Shape):
 
     name: TokenName
     scopes: Annotated[list[ScopeName], Field(min_length=1, max_length=64)]
-    expires: Time | None = None
+    expires: GivenTime | None = None
 
 
 class Token(Shape):

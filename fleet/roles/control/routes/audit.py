@@ -1,7 +1,6 @@
 """`/v1/audit`: who changed what."""
 
 from collections.abc import AsyncIterator
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Query
@@ -14,10 +13,10 @@ from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.audit import AuditRecord
-from fleet.wire.control.shapes import ListPage, milliseconds_of, time_of
+from fleet.wire.control.shapes import GivenTime, ListPage, milliseconds_of, time_of
 
 Text = Annotated[str, Query(max_length=200)]
-Instant = Annotated[datetime | None, Query(description="RFC 3339, with an offset.")]
+Instant = Annotated[GivenTime | None, Query(description="RFC 3339, with an offset.")]
 _AT_ONCE = 500
 
 

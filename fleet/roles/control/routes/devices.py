@@ -1,6 +1,5 @@
 """`/v1/devices`: search, register, change."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -33,7 +32,7 @@ from fleet.wire.control.devices import (
     TagPatch,
     ToolNames,
 )
-from fleet.wire.control.shapes import time_of
+from fleet.wire.control.shapes import GivenTime, time_of
 
 _MOST_COUNTED = 10_000
 _MOST_FACETS = 8
@@ -127,7 +126,7 @@ class DeviceRoutes:
         return ToolNames(items=await DeviceRows(self._database, who.tenant).tools(name))
 
     async def presence(
-        self, who: Who, mac: str, since: datetime | None = None, before: datetime | None = None, limit: Limit = 100
+        self, who: Who, mac: str, since: GivenTime | None = None, before: GivenTime | None = None, limit: Limit = 100
     ) -> PresenceHistory:
         """Return when a device connected and disconnected, the newest first."""
         name = await self._known(who, mac)

@@ -12,6 +12,7 @@ from fleet.roles.control.device_queries import read_mac
 from fleet.roles.control.problems import Problem
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
+from fleet.wire.control.shapes import GivenDay
 from fleet.wire.control.usage import Usage, UsageList
 
 _USUAL_DAYS = 30
@@ -29,8 +30,8 @@ class UsageRoutes:
         self,
         who: Who,
         by: Annotated[str, Query(max_length=60)] = "day",
-        since: date | None = None,
-        until: date | None = None,
+        since: GivenDay | None = None,
+        until: GivenDay | None = None,
         device: Annotated[str, Query(max_length=40)] = "",
         agent: Annotated[str | None, Query(max_length=63)] = None,
     ) -> UsageList:
