@@ -17,10 +17,10 @@ from fleet.roles.control.access import Principal
 from fleet.roles.control.following.filters import DeviceMatcher, EventFilter
 from fleet.roles.control.following.shares import check_count, check_share, is_same_token
 
-MOST_FOLLOWERS = 2_000
-MOST_CONDITIONS = 100
+MOST_FOLLOWERS = 4_000
+MOST_CONDITIONS = 400
 """Different conditions at a time: each is asked of the database for devices that it does not know."""
-MOST_WAITING = 256 * 1024
+MOST_WAITING = 128 * 1024
 """Bytes that wait for one client; with more it is dropped."""
 MATCH_SECONDS = 20.0
 """How long it may take until a changed device meets a condition, or meets it no more."""
