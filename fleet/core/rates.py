@@ -64,11 +64,12 @@ class Buckets:
         """
         full_at = max(self._full_at.get(key, now), now)
         wait = (full_at - now) + (cost - 1) * self._interval - self._slack
-        self._full_at[key] = full_at if wait > 0 else full_at + cost * self._interval
+        wait = 0.0 if wait <= _ROUNDING * self._interval else wait
+        self._full_at[key] = full_at if wait else full_at + cost * self._interval
         self._full_at.move_to_end(key)
         if len(self._full_at) > self._most:
             self._full_at.popitem(last=False)
-        return max(wait, 0.0)
+        return wait
 
     def give_back(self, key: str, now: float) -> None:
         """Put one token back that was taken."""

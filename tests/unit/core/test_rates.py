@@ -30,6 +30,13 @@ def test_a_bucket_never_holds_more_than_its_burst() -> None:
     assert [buckets.take("a", 1e6) > 0 for _ in range(3)] == [False, False, True]
 
 
+def test_rounding_takes_nothing_from_a_burst() -> None:
+    for step in range(1000):
+        now = 65_035.1 + step * 0.777  # times above and below a power of two are rounded differently
+        buckets = Buckets(Rate(1 / 60, 10))
+        assert [buckets.take("a", now) > 0 for _ in range(11)] == [False] * 10 + [True], now
+
+
 def test_what_is_given_back_can_be_taken_again_and_a_bucket_stays_full() -> None:
     buckets = Buckets(Rate(1, 2))
     buckets.take("a", 0.0)
