@@ -1,4 +1,4 @@
-"""Files of devices that are wrong: they hold up nobody else, and end."""
+"""Files of devices hold up nobody else, and an import ends if they are wrong."""
 
 import asyncio
 
@@ -29,12 +29,12 @@ class OtherWork:
     async def receive(self) -> Message:
         content, more = self._messages.pop()
         if more:
-            self._running = asyncio.create_task(self._count())
+            self._running = asyncio.create_task(self.count())
         elif self._running is not None:
             self._running.cancel()
         return {"type": "http.request", "body": content, "more_body": more}
 
-    async def _count(self) -> None:
+    async def count(self) -> None:
         while True:
             await asyncio.sleep(0)
             self.turns += 1
@@ -53,6 +53,30 @@ async def test_lines_that_say_nothing_let_other_work_run(stage: ControlStage, fo
     await stage.app({"type": "http", "method": "POST", "client": ("127.0.0.1", 1), **target}, other.receive, send)
     assert sent[0]["status"] == 200
     assert other.turns >= lines / 200
+
+
+@pytest.mark.parametrize("form", KINDS)
+async def test_an_export_lets_other_work_run(stage: ControlStage, form: Format) -> None:
+    lines = "".join(f"02:00:00:00:{number // 256:02x}:{number % 256:02x}\n" for number in range(400))
+    assert (await send(stage, "csv", b"mac\n" + lines.encode())).json()["added"] == 400
+    other, turns = OtherWork(b""), list[int]()
+    counting = asyncio.create_task(other.count())
+
+    body: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Message:
+        return body.pop() if body else await asyncio.Future[Message]()
+
+    async def take(message: Message) -> None:
+        if b"02:00:00:00" in message.get("body", b""):
+            turns.append(other.turns)
+
+    headers = [(b"authorization", f"Bearer {FULL}".encode())]
+    target = {"path": "/v1/devices:export", "query_string": f"format={form}".encode(), "root_path": ""}
+    request = {"type": "http", "method": "GET", "client": ("127.0.0.1", 1), "headers": headers, **target}
+    await stage.app(request, receive, take)
+    counting.cancel()
+    assert len(set(turns)) == len(turns) == 400 / 50
 
 
 @pytest.mark.parametrize(("form", "line"), [("csv", b"x\n"), ("ndjson", b"{}\n")])

@@ -43,6 +43,8 @@ _SLICE = 2_000
 _PAUSE = 2_000
 """Units of `LoopYield` between two pauses: 200 lines. Other work shares the event loop."""
 LARGEST_FILE = 1_000_000_000
+_ROWS = 50
+"""Devices that are written between two pauses."""
 _SILENT_SECONDS = 20.0
 """Longest wait for the next piece of a file."""
 _FORMATS: dict[str, Format] = {"text/csv": "csv", "application/x-ndjson": "ndjson", "application/ndjson": "ndjson"}
@@ -107,7 +109,9 @@ class FileRoutes:
         search, cursor = DeviceSearch(self._database, who.tenant), ""
         while True:
             page = await search.page(condition, cursor=cursor, limit=MOST_ROWS)
-            yield [device_json(one) for one in page.devices]
+            for at in range(0, len(page.devices), _ROWS):
+                yield [device_json(one) for one in page.devices[at : at + _ROWS]]
+                await asyncio.sleep(0)
             cursor = page.cursor
             if not cursor:
                 return
