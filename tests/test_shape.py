@@ -3,6 +3,7 @@
 import ast
 import functools
 import statistics
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -196,3 +197,9 @@ def test_no_unit_test_starts_a_server(path: Path) -> None:
     names = {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
     names |= {node.id for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
     assert not names & servers
+
+
+def test_no_helper_of_tests_hides_a_module_of_python() -> None:
+    """Some run as programs of their own, and then find their neighbours before the standard library."""
+    support = Path(__file__).parent / "support"
+    assert not {path.stem for path in support.glob("*.py")} & sys.stdlib_module_names

@@ -17,9 +17,9 @@ from fleet.adapters.sql.provider_rows import ProviderRows
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, TextDelta, ToolOffer
 from fleet.wire.agents import CompiledAgent
 from tests.support.command_line import CommandLine, command_line
+from tests.support.control_operator import Operator
 from tests.support.control_server import control_stage
 from tests.support.memory_store import memory_store
-from tests.support.operator import Operator
 
 MAC = "02:00:00:00:00:01"
 SECRET = new_key()

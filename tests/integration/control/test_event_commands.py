@@ -18,9 +18,9 @@ from fleet.client.client import AsyncFleetClient
 from fleet.ground.tasks import running
 from fleet.roles.control.leader.event_collector import EventCollector
 from tests.support.command_line import CommandLine, command_line
+from tests.support.control_operator import Operator
 from tests.support.control_server import FULL, ControlStage, control_stage
 from tests.support.memory_store import memory_store
-from tests.support.operator import Operator
 
 MAC = "02:00:00:00:00:01"
 

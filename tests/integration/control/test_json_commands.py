@@ -14,9 +14,9 @@ from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.migrate import upgrade
 from fleet.core.memory import MemoryChanges
 from tests.support.command_line import CommandLine, command_line
+from tests.support.control_operator import Operator
 from tests.support.control_server import control_stage
 from tests.support.memory_store import memory_store
-from tests.support.operator import Operator
 
 MAC, STRANGER = "02:00:00:00:00:01", "02:00:00:00:00:99"
 POWER_CYCLE = "the device must be switched off and on"

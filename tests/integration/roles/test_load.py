@@ -32,6 +32,7 @@ ZERO: Mapping[str, str] = {
     "fleet_embedded_restarts": "only `fleet up` has embedded servers; tests/integration/roles/test_up.py kills them",
     "fleet_log_lines_left_out": "roles log debug lines here, and then all; tests/security/test_logs.py has a flood",
     "fleet_interruptions": "nobody speaks over an answer here; tests/unit/roles/edge/test_interruption.py does",
+    "fleet_early_work_skipped": "nobody pauses often here; tests/security/test_pauses.py does",
     "fleet_phantom_transcripts": "recognition is scripted; see tests/unit/adapters/speech/test_asr_filtered.py",
     **dict.fromkeys(
         (
