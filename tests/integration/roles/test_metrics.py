@@ -41,6 +41,8 @@ async def test_a_conversation_is_measured_and_traced(tmp_path: Path, collector: 
             await converse(site, models)
             loss = "fleet_udp_loss_ratio_count"
             await asyncio.to_thread(until, lambda: scrape(ports["edge"]).value(loss) == 1, 20.0)
+            # A gauge of what Redis has is read from time to time.
+            await asyncio.to_thread(until, lambda: scrape(ports["worker"]).value("fleet_pending_calls") == 0, 20.0)
             found = {role: await asyncio.to_thread(scrape, port) for role, port in ports.items()}
             await asyncio.to_thread(until, lambda: {"turn", "answer"} <= {span.name for span in collector.spans}, 15.0)
     check_values(found)
