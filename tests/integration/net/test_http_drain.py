@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import httpx2
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.net.http.serving import serve
@@ -88,6 +88,37 @@ async def test_a_role_that_serves_http_answers_first_when_it_ends() -> None:
         # A process ends here, and with it all that it has not done.
         assert slow.answered
         assert (await asking).json() == "done"
+
+
+@pytest.mark.parametrize("ends", ["at the disconnect", "when cancelled"])
+async def test_no_request_goes_on_after_the_end(ends: str) -> None:
+    asked, ended = asyncio.Event(), asyncio.Event()
+    app = FastAPI()
+
+    @app.get("/")
+    async def answer(request: Request) -> str:
+        asked.set()
+        try:
+            if ends == "when cancelled":
+                await asyncio.get_running_loop().create_future()
+            await request.receive()  # the request's end
+            await request.receive()
+            # As a file that is closed in a thread: longer than one step of the loop.
+            await asyncio.to_thread(int)
+        finally:
+            ended.set()
+        return "gone"
+
+    server = HttpServer(app, "127.0.0.1", 0)
+    async with asyncio.timeout(LIMIT):
+        async with running("http", server.run):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+            await asked.wait()
+        assert ended.is_set()
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        writer.close()
 
 
 async def ask(port: int) -> httpx2.Response:

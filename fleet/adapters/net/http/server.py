@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 LATE_SECONDS = 0.3
 """Seconds that a stopping server still accepts connections: load balancers may not know of the stop yet."""
 _LOOK_SECONDS = 0.05
+_END_SECONDS = 1.0
+"""Seconds for a request to notice that its client is gone, and once more to end after it was cancelled."""
 
 
 class HttpServer:
@@ -80,13 +82,33 @@ class HttpServer:
 
     async def run(self) -> None:
         try:
-            await self._server.serve(sockets=[self._socket])
+            await self._serve()
         finally:
-            # A cancelled uvicorn leaves them open; the loop would then watch a descriptor that is reused.
+            # A cancelled uvicorn leaves all of this open; the loop would then watch a descriptor that is reused.
             self._close()
             self._socket.close()
-            for connection in list(self._server.server_state.connections):
-                connection.transport.abort()
+            await self._end_requests()
+
+    async def _serve(self) -> None:
+        await self._server.serve(sockets=[self._socket])
+
+    async def _end_requests(self) -> None:
+        """Cut the connections, and wait for their requests: what these opened is closed when `run` returns.
+
+        They are not cancelled at once, because Starlette leaves a file open that it is closing in a thread.
+        """
+        state = self._server.server_state
+        for connection in list(state.connections):
+            connection.transport.abort()
+        left = set(state.tasks)
+        if left:
+            _, left = await asyncio.wait(left, timeout=_END_SECONDS)
+        for task in left:
+            task.cancel("the server ends")
+        if left:
+            _, left = await asyncio.wait(left, timeout=_END_SECONDS)
+        if left:
+            log.warning("requests go on after their server's end", extra={"requests": len(left)})
 
     def _close(self) -> None:
         for listener in getattr(self._server, "servers", ()):

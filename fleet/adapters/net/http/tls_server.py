@@ -37,7 +37,7 @@ class HttpsServer(HttpServer):
         super().__init__(app, host, port, bounds=bounds, proxies=proxies)
         self._certificate = certificate
 
-    async def run(self) -> None:
+    async def _serve(self) -> None:
         config = self._server.config
         config.load()
 
@@ -52,4 +52,5 @@ class HttpsServer(HttpServer):
 
     def _close(self) -> None:
         # The acceptor closes the socket itself; until then new connections stay in the backlog.
-        asyncio.get_running_loop().remove_reader(self._socket)
+        if self._socket.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._socket)
