@@ -714,12 +714,11 @@ local APOLOGY_AFTER_MS, APOLOGY_UNTIL_MS = 450, 120000
 -- A conversation that has ended waits this long: its last turn may still be corrected.
 local CONVERSATION_OVER_MS = 3000
 
--- K: own, session, device, conversations to remember, conversation
+-- K: own, session, device, conversations to remember, conversation, devices of the shard with an apology
 -- A: worker, fence, session id, prefix of the shard's keys, mac, reason, 1 if the device was sent a goodbye, apology or
 --    '', message for its edge (4 arguments: see `post`)
 -- Ends the session if it is the current one. Returns its edge or ''. The field `knows` is set if the device itself
--- ended its last session. A device to which an apology is due stays in the index of its edge
--- (docs/adr/0023-ends-of-sessions.md).
+-- ended its last session.
 local function goodbye(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local session = redis.call('HMGET', K[2], 'id', 'edge')
@@ -731,9 +730,9 @@ local function goodbye(K, A)
   if A[7] == '1' then set('ga', at) end
   if A[8] ~= '' then
     set('sorry', at .. ' ' .. A[8])
-  elseif session[2] then
-    redis.call('SREM', index_of(A[4], session[2]), A[5])
+    index(K[6], A[5], 2 * APOLOGY_UNTIL_MS / 1000)
   end
+  if session[2] then redis.call('SREM', index_of(A[4], session[2]), A[5]) end
   redis.call('DEL', K[2])
   redis.call('HDEL', K[3], 'sid', 'ga', 'sorry', 'se', 'knows')
   redis.call('HSET', K[3], unpack(fields))
@@ -768,8 +767,9 @@ local function apology(K, A)
   return {name, known[1] or '', known[2] or ''}
 end
 
--- K: own, edges of the shard's sessions  A: worker, fence, prefix of the shard's keys, limit, live edge, …
--- Returns {mac, session id, …} of some sessions of dead edges, and removes outdated entries of the index. An empty
+-- K: own, edges of the shard's sessions, devices of the shard with an apology
+-- A: worker, fence, prefix of the shard's keys, limit, live edge, …
+-- Returns {mac, session id, …} of some sessions of dead edges, and removes outdated entries of both indices. An empty
 -- session id stands for a device to which an apology is due.
 local function orphans(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
@@ -786,15 +786,18 @@ local function orphans(K, A)
           answer[#answer + 1] = mac
           answer[#answer + 1] = session[1]
         else
-          local state = apology_of(A[3] .. 'd:' .. mac)
-          if state == 'due' then
-            answer[#answer + 1] = mac
-            answer[#answer + 1] = ''
-          elseif state == 'none' then
-            redis.call('SREM', index, mac)
-          end
+          redis.call('SREM', index, mac)
         end
       end
+    end
+  end
+  for _, mac in ipairs(redis.call('SRANDMEMBER', K[3], A[4])) do
+    local state = apology_of(A[3] .. 'd:' .. mac)
+    if state == 'due' then
+      answer[#answer + 1] = mac
+      answer[#answer + 1] = ''
+    elseif state == 'none' then
+      redis.call('SREM', K[3], mac)
     end
   end
   return answer

@@ -1,4 +1,5 @@
 import dataclasses
+import time
 
 import pytest
 from msgspec.structs import replace
@@ -123,6 +124,31 @@ async def test_sessions_of_a_dead_edge_are_found(store: Store, owner: Owner, ses
     await sessions.close(owner, mac, "s2")
     assert await sessions.of_dead_edges(owner, shard, [], 10) == []
     assert await store.client.exists(store.keys.session_edges(shard)) == 0
+
+
+async def test_an_apology_is_found_whether_or_not_the_edge_is_dead(
+    store: Store, owner: Owner, session: SessionRecord
+) -> None:
+    devices, sessions, shard, mac = Devices(store), Sessions(store), shard_of(session.device, 16), session.device
+    await devices.appear(mac, online=True, epoch=5)
+    await sessions.open(owner, session)
+    await sessions.close(owner, mac, "s1", "leaving", goodbye_sent=True, apology="interrupted")
+    assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [], "the device may still read the goodbye"
+
+    async def goodbye_was_read() -> None:
+        await store.client.hset(store.keys.device(mac), "ga", str(int(time.time() * 1000) - 1000))
+
+    await goodbye_was_read()
+    assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [(mac, "")]
+    assert 120 < await store.client.ttl(store.keys.apologies(shard)) <= 240
+    await Endings(store).mark_shown(owner, mac, "5")
+    assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == []
+    await devices.appear(mac, online=True, epoch=6)
+    await goodbye_was_read()
+    assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [(mac, "")], "a new connection cleared the screen"
+    await sessions.open(owner, replace(session, id="s2"))
+    assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == []
+    assert await store.client.exists(store.keys.apologies(shard)) == 0
 
 
 async def test_an_expired_session_leaves_no_orphan(store: Store, owner: Owner, session: SessionRecord) -> None:

@@ -98,6 +98,7 @@ async def _leave_indices(store: Store, mac: str, source: str | None) -> None:
     pipe = store.client.pipeline(transaction=False)
     for edge in await store.ask(cast("Awaitable[set[str]]", edges)):
         pipe.srem(f"{prefix(shard)}e:{edge}", mac)
+    pipe.srem(names.apologies(shard), mac)
     if source is not None:
         pipe.zrem(f"{names.young(shard)}:{source}", mac)
     for calls in (names.deadlines(shard), names.operator_records(shard)):

@@ -164,7 +164,7 @@ class Sessions:
             "fleet_goodbye",
             [
                 *(keys.own(shard), keys.session(mac), keys.device(mac)),
-                *(keys.conversations(shard), keys.conversation(mac)),
+                *(keys.conversations(shard), keys.conversation(mac), keys.apologies(shard)),
             ],
             [owner.worker, owner.fence, session, prefix(shard), mac, reason, int(goodbye_sent), apology, *post],
         )
@@ -175,13 +175,15 @@ class Sessions:
     async def of_dead_edges(self, owner: Owner, shard: int, live: Iterable[str], most: int) -> list[tuple[str, str]]:
         """Return device and session of some of a shard's sessions whose edge is not alive.
 
+        An empty session stands for a device to which an apology is due.
+
         Raises:
             Fenced: The shard is another worker's now.
         """
         keys = self._store.keys
         found = await self._store.call(
             "fleet_orphans",
-            [keys.own(shard), keys.session_edges(shard)],
+            [keys.own(shard), keys.session_edges(shard), keys.apologies(shard)],
             [owner.worker, owner.fence, prefix(shard), most, *live],
         )
         return list(zip(found[::2], found[1::2], strict=True))

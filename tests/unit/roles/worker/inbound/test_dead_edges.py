@@ -1,5 +1,7 @@
 import asyncio
 
+import pytest
+
 from fleet.adapters.redis.shards.edges import EdgeRecord
 from fleet.core.rates import Rate
 from fleet.ground.tasks import running
@@ -43,8 +45,9 @@ async def test_nothing_ends_before_the_list_of_edges_is_reliable(stage: WorkerSt
     assert stage.sent() == []
 
 
-async def test_an_apology_that_a_dead_worker_left_is_shown(stage: WorkerStage) -> None:
-    record = await stage.open("s1", "edge-0")
+@pytest.mark.parametrize("edge", ["edge-0", EDGE], ids=["dead edge", "living edge"])
+async def test_an_apology_that_a_dead_worker_left_is_shown(stage: WorkerStage, edge: str) -> None:
+    record = await stage.open("s1", edge)
     await stage.resources.sessions.close(
         stage.shard.owner, MAC, record.id, "edge lost", goodbye_sent=True, apology="interrupted"
     )
