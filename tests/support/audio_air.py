@@ -66,7 +66,10 @@ class Air:
         """Do with a datagram what `fleet.roles.edge.session` does."""
         found = packet.parse(datagram)
         assert found
-        payload = self.stream.admit(found, datagram, address, now)
+        self.use(found.sequence, self.stream.admit(found, datagram, address, now), now)
+
+    def use(self, sequence: int, payload: bytes | None, now: float) -> None:
+        """Note what the stream made of a datagram, and hand over its payload."""
         if self.stream.address != self.homes[-1]:
             self.homes.append(self.stream.address)
         proved, self.stream.proved = self.stream.proved, []
@@ -74,7 +77,7 @@ class Air:
         for number, one in proved:
             out += self.order.push(number, one, now)
         if payload:
-            out += self.order.push(found.sequence, payload, now)
+            out += self.order.push(sequence, payload, now)
         self.silences += payload == b""
         self.heard += [(now, int.from_bytes(one[7:11], "big")) for one in out if one and one[1:7] == b"packet"]
 

@@ -79,8 +79,6 @@ class EdgeSession:
         if self._stream.proved:
             uplink.rejoin(self._stream.proved, now)
             self._stream.proved = []
-        if self._native and (expected := self._stream.expected):
-            self._native.expect(*expected)
         uplink.push(header.sequence, payload, now, header.timestamp)
         # With echo cancellation in the server a device always sends.
         if payload and uplink.gate != "open" and not self.opened.aec:
@@ -90,8 +88,6 @@ class EdgeSession:
         """Take one packet of which the native part of the socket found that it is as this session expects it."""
         used = self._stream.admit_expected(sequence, payload, now)
         if used is None:
-            if self._native:
-                self._native.stop()
             return
         # The same as at the end of `receive`: one more call for each packet would cost more than these lines.
         if timestamp and self.opened.aec:

@@ -14,14 +14,14 @@ from typing import Final
 
 from fleet.roles.edge.transport.allowance import Allowance
 from fleet.roles.edge.transport.chain import GoodPacket, Packets, Proof
-from fleet.roles.edge.transport.datagrams import Address, Expected
+from fleet.roles.edge.transport.datagrams import Address, Expected, NativeChannel
 from fleet.roles.edge.transport.former_address import FormerAddress
 from fleet.roles.edge.transport.proof import COMPARED, Candidates
 from fleet.roles.edge.transport.sequential_test import live_test
 from fleet.roles.edge.transport.track import LIVE_SECONDS, Track
 from fleet.wire import toc
 from fleet.wire.messages import AudioFormat
-from fleet.wire.packet import Header, PacketCipher
+from fleet.wire.packet import Channel, Header
 from fleet.wire.replay import UsedNumbers
 
 BEHIND: Final = 8
@@ -45,8 +45,9 @@ class UplinkStream:
         now: When the session began.
     """
 
-    def __init__(self, channel: PacketCipher, uplink: AudioFormat, drops: Counter[str], now: float) -> None:
+    def __init__(self, channel: Channel | NativeChannel, uplink: AudioFormat, drops: Counter[str], now: float) -> None:
         self._channel = channel
+        self._native = None if isinstance(channel, Channel) else channel
         self._frame_ms = uplink.frame_ms
         self._drops = drops
         self._allowance = Allowance(uplink.frame_ms, now)
@@ -68,6 +69,11 @@ class UplinkStream:
 
     def admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
         """Return the Opus packet of a datagram, `SILENCE`, or None when it is not used, or not yet."""
+        payload = self._admit(header, datagram, address, now)
+        self._tell_native()
+        return payload
+
+    def _admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
         sequence = header.sequence
         if header.flags:
             # The nonce's flags are 0; with others it may be a packet of ours that somebody sent back.
@@ -102,12 +108,27 @@ class UplinkStream:
         """Do the same as `admit` with a decrypted packet that is as `expected` says, or came right after such a one."""
         if reason := self._allowance.refuse(sequence, now):
             self._drops[reason] += 1
+            self._tell_native()
             return None
         if self._track.advance(sequence, now):
             self._used.add(sequence)
             self._allowance.tokens -= 1
             return payload
-        return self._wait(GoodPacket(self.address, sequence, payload), now) if self.address else None
+        waited = self._wait(GoodPacket(self.address, sequence, payload), now) if self.address else None
+        self._tell_native()
+        return waited
+
+    def _tell_native(self) -> None:
+        """Tell the native part of the socket, if there is one, what it may pass on without further checks.
+
+        Also after a packet that is not used: one may move the stream back to its former address.
+        """
+        if self._native is None:
+            return
+        if expected := self.expected:
+            self._native.expect(*expected)
+        else:
+            self._native.stop()
 
     def _wait(self, packet: GoodPacket, now: float) -> bytes | None:
         """Keep a good packet until a chain proves it; return its payload if it does so itself."""
