@@ -82,10 +82,6 @@ class ShardKeys:
         """Return the sorted set of the records of operators' calls, by their end in ms."""
         return f"{prefix(shard)}ocs"
 
-    def apologies(self, shard: int) -> str:
-        """Return the set of a shard's devices to which an apology is owed."""
-        return f"{prefix(shard)}sorry"
-
     def session_edges(self, shard: int) -> str:
         """Return the set of all edges that hold sessions of a shard's devices, dead ones too."""
         return f"{prefix(shard)}edges"

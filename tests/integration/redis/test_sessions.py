@@ -9,7 +9,7 @@ from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.keys import prefix
-from fleet.adapters.redis.sessions.endings import DueApology, Endings
+from fleet.adapters.redis.sessions.endings import DueApology, Endings, owed_apologies
 from fleet.adapters.redis.sessions.sessions import Opened, SessionRecord, Sessions
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
@@ -140,7 +140,7 @@ async def test_an_apology_is_found_whether_or_not_the_edge_is_dead(
 
     await goodbye_was_read()
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [(mac, "")]
-    assert 120 < await store.client.ttl(store.keys.apologies(shard)) <= 240
+    assert 120 < await store.client.ttl(owed_apologies(shard)) <= 240
     await Endings(store).mark_shown(owner, mac, "5")
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == []
     await devices.appear(mac, online=True, epoch=6)
@@ -148,7 +148,7 @@ async def test_an_apology_is_found_whether_or_not_the_edge_is_dead(
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [(mac, "")], "a new connection cleared the screen"
     await sessions.open(owner, replace(session, id="s2"))
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == []
-    assert await store.client.exists(store.keys.apologies(shard)) == 0
+    assert await store.client.exists(owed_apologies(shard)) == 0
 
 
 async def test_an_expired_session_leaves_no_orphan(store: Store, owner: Owner, session: SessionRecord) -> None:

@@ -12,6 +12,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.debugging import DebuggedDevices
 from fleet.adapters.redis.devices.traces import FIELDS, TraceStore
 from fleet.adapters.redis.keys import prefix
+from fleet.adapters.redis.sessions.endings import owed_apologies
 
 _SETTLED_SECONDS = 3.0
 _UNKNOWN_SECONDS = 0.5
@@ -98,7 +99,7 @@ async def _leave_indices(store: Store, mac: str, source: str | None) -> None:
     pipe = store.client.pipeline(transaction=False)
     for edge in await store.ask(cast("Awaitable[set[str]]", edges)):
         pipe.srem(f"{prefix(shard)}e:{edge}", mac)
-    pipe.srem(names.apologies(shard), mac)
+    pipe.srem(owed_apologies(shard), mac)
     if source is not None:
         pipe.zrem(f"{names.young(shard)}:{source}", mac)
     for calls in (names.deadlines(shard), names.operator_records(shard)):

@@ -9,6 +9,7 @@ import msgspec
 from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS, INDEX_SECONDS, SESSION_SECONDS, prefix
+from fleet.adapters.redis.sessions.endings import owed_apologies
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.wire.edge_messages import CloseSessionCommand, EdgeCommand, OpenSessionCommand
@@ -164,7 +165,7 @@ class Sessions:
             "fleet_goodbye",
             [
                 *(keys.own(shard), keys.session(mac), keys.device(mac)),
-                *(keys.conversations(shard), keys.conversation(mac), keys.apologies(shard)),
+                *(keys.conversations(shard), keys.conversation(mac), owed_apologies(shard)),
             ],
             [owner.worker, owner.fence, session, prefix(shard), mac, reason, int(goodbye_sent), apology, *post],
         )
@@ -183,7 +184,7 @@ class Sessions:
         keys = self._store.keys
         found = await self._store.call(
             "fleet_orphans",
-            [keys.own(shard), keys.session_edges(shard), keys.apologies(shard)],
+            [keys.own(shard), keys.session_edges(shard), owed_apologies(shard)],
             [owner.worker, owner.fence, prefix(shard), most, *live],
         )
         return list(zip(found[::2], found[1::2], strict=True))

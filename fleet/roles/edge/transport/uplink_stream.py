@@ -70,7 +70,7 @@ class UplinkStream:
     def admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
         """Return the Opus packet of a datagram, `SILENCE`, or None when it is not used, or not yet."""
         payload = self._admit(header, datagram, address, now)
-        self._tell_native()
+        self._update_native()
         return payload
 
     def _admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
@@ -108,18 +108,18 @@ class UplinkStream:
         """Do the same as `admit` with a decrypted packet that is as `expected` says, or came right after such a one."""
         if reason := self._allowance.refuse(sequence, now):
             self._drops[reason] += 1
-            self._tell_native()
+            self._update_native()
             return None
         if self._track.advance(sequence, now):
             self._used.add(sequence)
             self._allowance.tokens -= 1
             return payload
         waited = self._wait(GoodPacket(self.address, sequence, payload), now) if self.address else None
-        self._tell_native()
+        self._update_native()
         return waited
 
-    def _tell_native(self) -> None:
-        """Tell the native part of the socket, if there is one, what it may pass on without further checks.
+    def _update_native(self) -> None:
+        """Set what the native part of the socket, if there is one, passes on without further checks.
 
         Also after a packet that is not used: one may move the stream back to its former address.
         """
