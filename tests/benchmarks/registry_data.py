@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,7 +23,8 @@ BATCHES = [f"batch-{number}" for number in range(2_000)]
 BOARDS = [*(f"bread-compact-{number}" for number in range(6)), *(f"esp-box-{number}" for number in range(6))]
 VERSIONS = ["2.0.1", "2.2.0", "2.3.1", "2.4.0", "2.4.2", "2.5.0", "2.5.1", "dev"]
 WORDS = ["kitchen", "lobby", "hall", "office", "garden", "workshop", "厨房", "客厅", "前台", "waiting room"]
-NOW = 1_800_000_000_000
+NOW = int(time.time()) // 60 * 60_000
+"""No device may have booted in the future: control would copy it again and again as one that has just booted."""
 _LISTS = 4
 _BATCH = 20_000
 _DEVICE = (

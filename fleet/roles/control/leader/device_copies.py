@@ -177,7 +177,9 @@ class DeviceCopies:
         begun = _now()
         while True:
             macs, following = await self._facts.booted_since(shard, since)
-            await self.refresh(macs)
+            for page in pages_of(macs):
+                async with self._paced():
+                    await self.refresh(page)
             if following <= since:
                 # Times are whole seconds: more may come in the one that begun with this look.
                 return min(since, begun - 2)
