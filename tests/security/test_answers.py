@@ -41,6 +41,9 @@ SECONDS = 1.5
 """What the settings allow each request."""
 LARGEST_RISE = 8
 """MB; the connection's own buffers are among them."""
+DRIPS = "slow"
+AT_ONCE = [body for body in BODIES if body != DRIPS]
+KINDS = ("application/json", "text/event-stream", "audio/wav")
 OFFLINE = {"offline"}
 """Providers that ask no server."""
 ADAPTERS = Path(http_client.__file__).parent
@@ -99,7 +102,10 @@ def ask_vision(**model: str) -> Ask:
 
 async def ask_any_shape(url: str) -> None:
     """The way for an adapter whose endpoint is not OpenAI's."""
-    one = ModelEndpoint("ASR", f"{url}/v1", "k")
+    await recognize(ModelEndpoint("ASR", f"{url}/v1", "k"))
+
+
+async def recognize(one: ModelEndpoint) -> None:
     deadline = asyncio.get_running_loop().time() + SECONDS
     try:
         async with one.post("/recognize", deadline, content=bytes(32_000)) as body:
@@ -112,7 +118,8 @@ async def ask_behind_a_proxy(url: str) -> None:
     """The server that answers is the proxy."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("http_proxy", url)
-        await ask_any_shape("http://model.example")
+        one = ModelEndpoint("ASR", "http://model.example/v1", "k")
+    await recognize(one)
 
 
 async def ask_any_json(url: str) -> None:
@@ -255,25 +262,43 @@ def test_every_module_that_holds_a_client_is_tried() -> None:
     assert set(HOLDERS.values()) <= set(CLIENTS)
 
 
+async def give_up(client: str, status: int, body: str, kind: str) -> None:
+    """Return when a client has given up; of a success it may also make what it can."""
+    with endless_server(status, body, kind) as server:
+        async with asyncio.timeout(LIMIT):
+            if status == 200:
+                with suppress(FleetError, TimeoutError):
+                    await CLIENTS[client](server.url)
+            else:
+                with pytest.raises((FleetError, TimeoutError)):
+                    await CLIENTS[client](server.url)
+
+
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("body", AT_ONCE)
 @pytest.mark.parametrize("status", [500, 404, 307])
 async def test_an_error_of_200_megabytes_is_not_kept(status: int, body: str, client: str) -> None:
-    with endless_server(status, body) as server:
-        memory = Memory()
-        async with asyncio.timeout(LIMIT):
-            with pytest.raises((FleetError, TimeoutError)):
-                await CLIENTS[client](server.url)
-        assert memory.rise < LARGEST_RISE
+    memory = Memory()
+    await give_up(client, status, body, "application/json")
+    assert memory.rise < LARGEST_RISE
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "audio/wav"])
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("body", AT_ONCE)
 async def test_a_success_of_200_megabytes_is_not_kept(body: str, kind: str, client: str) -> None:
-    with endless_server(200, body, kind) as server:
-        memory = Memory()
-        async with asyncio.timeout(LIMIT):
-            with suppress(FleetError, TimeoutError):
-                await CLIENTS[client](server.url)
-        assert memory.rise < LARGEST_RISE
+    memory = Memory()
+    await give_up(client, 200, body, kind)
+    assert memory.rise < LARGEST_RISE
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [*((status, KINDS[0]) for status in (500, 404, 307)), *((200, kind) for kind in KINDS)]
+)
+async def test_what_drips_for_ever_is_given_up_by_all_clients(status: int, kind: str) -> None:
+    memory = Memory()
+    # Side by side: each waits as long as its settings allow.
+    async with asyncio.TaskGroup() as group:
+        for client in CLIENTS:
+            group.create_task(give_up(client, status, DRIPS, kind), name=client)
+    assert memory.rise < LARGEST_RISE
