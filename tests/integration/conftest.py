@@ -1,4 +1,4 @@
-"""An empty, migrated database of either kind. SQLAlchemy is imported late: most tests need no SQL."""
+"""A database of either kind, empty or with the newest tables. SQLAlchemy is imported late: most tests need no SQL."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -32,29 +32,23 @@ def postgres_server() -> Iterator["PostgresServer"]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def database_text(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a database that holds nothing."""
-    from sqlalchemy import text
-    from sqlalchemy.ext.asyncio import create_async_engine
-
-    from fleet.adapters.sql.database import database_url
+    from tests.support.migrated import empty_postgres
 
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'fleet.db'}"
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    engine = create_async_engine(database_url(server.url()), isolation_level="AUTOCOMMIT")
-    async with engine.connect() as connection:
-        await connection.execute(text("DROP DATABASE IF EXISTS fleet WITH (FORCE)"))
-        await connection.execute(text("CREATE DATABASE fleet"))
-    await engine.dispose()
-    return server.url("fleet")
+    return await empty_postgres(request.getfixturevalue("postgres_server"))
 
 
-@pytest.fixture
-async def database(database_text: str) -> AsyncIterator["Database"]:
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator["Database"]:
     """A database with the newest tables."""
     from fleet.adapters.sql.database import Database, database_url
-    from fleet.adapters.sql.migrate import upgrade
+    from tests.support.migrated import migrated_postgres, migrated_sqlite
 
-    opened = Database(database_url(database_text))
-    await upgrade(opened)
+    if request.param == "sqlite":
+        address = await migrated_sqlite(tmp_path / "fleet.db")
+    else:
+        address = await migrated_postgres(request.getfixturevalue("postgres_server"))
+    opened = Database(database_url(address))
     yield opened
     await opened.close()

@@ -12,7 +12,6 @@ from fleet.adapters.redis.agents.compiled_agents import CompiledAgents
 from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.sealing import Sealer, new_key
 from fleet.adapters.sql.database import Database, database_url
-from fleet.adapters.sql.migrate import upgrade
 from fleet.adapters.sql.provider_rows import ProviderRows
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, TextDelta, ToolOffer
 from fleet.wire.agents import CompiledAgent
@@ -20,6 +19,7 @@ from tests.support.command_line import CommandLine, command_line
 from tests.support.control_operator import Operator
 from tests.support.control_server import control_stage
 from tests.support.memory_store import memory_store
+from tests.support.migrated import migrated_sqlite
 
 MAC = "02:00:00:00:00:01"
 SECRET = new_key()
@@ -45,8 +45,8 @@ def fleet() -> Iterator[CommandLine]:
 
 @pytest.fixture
 async def operator(fleet: CommandLine, tmp_path: Path) -> AsyncIterator[Operator]:
-    database, store = Database(database_url(f"sqlite:///{tmp_path / 'control.db'}")), await memory_store()
-    await upgrade(database)
+    database = Database(database_url(await migrated_sqlite(tmp_path / "control.db")))
+    store = await memory_store()
     async with control_stage(database, store, tmp_path, Parrot(), secret_keys=SECRET) as stage:
         yield Operator(fleet, stage)
     await store.close()

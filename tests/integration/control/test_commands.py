@@ -13,11 +13,11 @@ from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.adapters.sql.database import Database, database_url
-from fleet.adapters.sql.migrate import upgrade
 from fleet.adapters.sql.schema import AUDIT
 from tests.support.command_line import CommandLine, Done, command_line
 from tests.support.control_server import FULL, ControlStage, control_stage
 from tests.support.memory_store import memory_store
+from tests.support.migrated import migrated_sqlite
 
 MAC, SECOND = "02:00:00:00:00:01", "02:00:00:00:00:02"
 
@@ -31,8 +31,8 @@ def fleet() -> Iterator[CommandLine]:
 @pytest.fixture
 async def small_stage(tmp_path: Path) -> AsyncIterator[ControlStage]:
     """A running control with SQLite."""
-    database, store = Database(database_url(f"sqlite:///{tmp_path / 'control.db'}")), await memory_store()
-    await upgrade(database)
+    database = Database(database_url(await migrated_sqlite(tmp_path / "control.db")))
+    store = await memory_store()
     async with control_stage(database, store, tmp_path) as running:
         yield running
     await store.close()
@@ -89,9 +89,8 @@ async def test_devices_and_groups_are_managed_over_control(
 async def test_without_control_a_command_changes_redis_and_writes_an_audit_line(
     fleet: CommandLine, tmp_path: Path, redis_url: str
 ) -> None:
-    address = f"sqlite:///{tmp_path / 'control.db'}"
+    address = await migrated_sqlite(tmp_path / "control.db")
     database = Database(database_url(address))
-    await upgrade(database)
     settings = {"FLEET_REDIS_URL": redis_url, "FLEET_CONTROL_URL": "http://127.0.0.1:9", "FLEET_DATABASE_URL": address}
     run: Callable[..., Done] = fleet.run
     silent = await asyncio.to_thread(run, "devices", "revoke", MAC, **settings, FLEET_CONTROL_TOKEN="flt_x")

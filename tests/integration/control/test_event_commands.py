@@ -12,7 +12,6 @@ import pytest
 from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.events import Outbox
 from fleet.adapters.sql.database import Database, database_url
-from fleet.adapters.sql.migrate import upgrade
 from fleet.client import events as calls
 from fleet.client.client import AsyncFleetClient
 from fleet.ground.tasks import running
@@ -21,6 +20,7 @@ from tests.support.command_line import CommandLine, command_line
 from tests.support.control_operator import Operator
 from tests.support.control_server import FULL, ControlStage, control_stage
 from tests.support.memory_store import memory_store
+from tests.support.migrated import migrated_sqlite
 
 MAC = "02:00:00:00:00:01"
 
@@ -34,8 +34,8 @@ def fleet() -> Iterator[CommandLine]:
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[ControlStage]:
     """A running control with SQLite, and one conversation."""
-    database, store = Database(database_url(f"sqlite:///{tmp_path / 'control.db'}")), await memory_store()
-    await upgrade(database)
+    database = Database(database_url(await migrated_sqlite(tmp_path / "control.db")))
+    store = await memory_store()
     async with control_stage(database, store, tmp_path) as one, running("followers", one.services.following.run):
         await happen(
             one, "turn.answered", '{"turn":"t1","session":"s","user":"Hi?","answer":"Hello.","input_tokens":7}'

@@ -11,12 +11,12 @@ from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.devices.memories import Memories
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.sql.database import Database, database_url
-from fleet.adapters.sql.migrate import upgrade
 from fleet.core.memory import MemoryChanges
 from tests.support.command_line import CommandLine, command_line
 from tests.support.control_operator import Operator
 from tests.support.control_server import control_stage
 from tests.support.memory_store import memory_store
+from tests.support.migrated import migrated_sqlite
 
 MAC, STRANGER = "02:00:00:00:00:01", "02:00:00:00:00:99"
 POWER_CYCLE = "the device must be switched off and on"
@@ -30,8 +30,8 @@ def fleet() -> Iterator[CommandLine]:
 
 @pytest.fixture
 async def operator(fleet: CommandLine, tmp_path: Path) -> AsyncIterator[Operator]:
-    database, store = Database(database_url(f"sqlite:///{tmp_path / 'control.db'}")), await memory_store()
-    await upgrade(database)
+    database = Database(database_url(await migrated_sqlite(tmp_path / "control.db")))
+    store = await memory_store()
     async with control_stage(database, store, tmp_path) as stage:
         yield Operator(fleet, stage)
     await store.close()
