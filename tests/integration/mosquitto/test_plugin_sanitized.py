@@ -85,7 +85,7 @@ async def change_files(clients: Clients) -> None:
     third = CredentialKeys("third:a-key-for-tests-only-3")
     async with asyncio.timeout(10):
         while await (await clients.stranger()).connect(third.issue("device", MAC)) != 0:
-            pass
+            await asyncio.sleep(0.05)
     await service.publish(down_topic(MAC), b"order")
     broker.write_keys(third.as_file())
     await service.closed()
