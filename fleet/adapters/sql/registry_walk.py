@@ -38,6 +38,15 @@ class RegistryWalk:
         async with self._database.reading() as connection:
             return int((await connection.execute(online)).scalar_one())
 
+    async def newest_boot(self) -> float:
+        """Return when the last bootstrap was that the registry knows of (s since 1970); 0 for none."""
+        newest = 0
+        async with self._database.reading() as connection:
+            for tenant in list((await connection.execute(select(TENANT.c.id))).scalars()):
+                last = select(func.max(DEVICE.c.last_boot)).where(DEVICE.c.tenant == tenant)
+                newest = max(newest, (await connection.execute(last)).scalar_one() or 0)
+        return newest / 1000
+
     async def without_row(self, macs: Sequence[str]) -> list[str]:
         """Return those of at most `PAGE` MACs that the registry does not have."""
         return await self._without(macs, select(DEVICE.c.mac))

@@ -1,6 +1,7 @@
 """The registry's copy of what Redis knows, on both kinds of database."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -23,6 +24,7 @@ from fleet.adapters.sql.presence_rows import PresenceRows
 from fleet.adapters.sql.schema import PRESENCE, TENANT
 from fleet.core.device_facts import DeviceFacts
 from fleet.core.query.conditions import FreeText
+from fleet.ground.tasks import running
 from fleet.roles.control.leader.device_copies import CopyPace, DeviceCopies
 from fleet.wire.mcp import ToolSpec
 from tests.support.memory_store import memory_store
@@ -90,7 +92,7 @@ async def test_a_registered_device_keeps_its_tenant_and_what_people_wrote(
 
 
 async def test_presence_and_its_history_follow(store: Store, database: Database, copies: DeviceCopies) -> None:
-    now = 1_800_000_000_000_000
+    now = time.time_ns() // 1000
     for online, epoch in ((True, now), (True, now), (False, now), (True, now + 5_000_000)):
         await Devices(store).appear(MAC, online=online, epoch=epoch)
         await copies.refresh([MAC])
@@ -217,6 +219,23 @@ async def test_run_copies_what_changes_meanwhile(store: Store, database: Databas
             await Devices(store).appear(MAC, online=True, epoch=5)
             await _until(database, online=True)
         task.cancel()
+
+
+async def test_bootstraps_while_control_was_down_do_not_wait_for_the_slow_walk(
+    store: Store, database: Database, copies: DeviceCopies
+) -> None:
+    seen, now = store.keys.seen(store.keys.shard(MAC)), time.time()
+    for firmware, at in (("2.4.1", now - 7200), ("2.5.0", now - 1800)):
+        await Devices(store).describe(MAC, {"ep": "1", "fw": firmware})
+        await store.client.zadd(seen, {MAC: int(at)})
+        if firmware == "2.4.1":
+            await copies.refresh([MAC])
+    async with (
+        asyncio.timeout(30),
+        running("copies", DeviceCopies(store, database, CopyPace(look=0.01, each=3600)).run),
+    ):
+        while (await read(database, MAC)).firmware != "2.5.0":
+            await asyncio.sleep(0.01)
 
 
 async def _until(database: Database, *, online: bool) -> None:

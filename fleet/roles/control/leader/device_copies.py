@@ -2,7 +2,8 @@
 
 Events name the devices that changed (`refresh`). The rest finds what no event told: bootstraps by their time, presence
 by comparing the sets of connected devices as soon as their sizes differ, everything else by a slow walk over all
-devices. Nothing here holds more than a page of devices.
+devices. After a restart only what the registry lacks is copied at once: devices without a row, and bootstraps after the
+last one that it knows. Nothing here holds more than a page of devices.
 """
 
 import asyncio
@@ -41,6 +42,8 @@ class CopyPace:
     """Pause of the slow walk for each device: a million devices take half an hour."""
     share: float = 0.5
     """Largest part of the time that a walk works: requests are answered in between."""
+    calm_share: float = 0.1
+    """The same where nothing shows that there is anything to find."""
     tidy: float = 3600.0
     presence_days: float = 30.0
     """Life of the history of presence."""
@@ -81,7 +84,7 @@ class DeviceCopies:
         return changed
 
     async def run(self) -> None:
-        """Copy everything once, then whatever changes, until cancelled. Only one process does this at a time."""
+        """Copy what the registry lacks, then whatever changes, until cancelled. Only one process does this at a time."""
         async with asyncio.TaskGroup() as group:
             for work in (self._follow, self._walk_slowly, self._tidy):
                 group.create_task(keep_running("copies of devices", work, Backoff()), name=work.__name__)
@@ -95,35 +98,43 @@ class DeviceCopies:
         Raises:
             Unavailable: Redis or the database does not answer.
         """
-        changed = 0
-        async for page in self._facts.all():
-            for part in pages_of(page):
-                async with self._paced(pause * len(part)):
-                    changed += await self.refresh(await self._walk.without_row(part))
+        changed = await self._copy_missing(pause)
         async for page in self._walk.all():
             async with self._paced(pause * len(page)):
                 changed += await self.refresh(page)
         return changed
 
-    async def compare_presence(self) -> int:
-        """Copy the devices that are connected in Redis or in the registry, but not in both; return how many."""
+    async def compare_presence(self, share: float | None = None) -> int:
+        """Copy the devices that are connected in Redis or in the registry, but not in both; return how many.
+
+        Args:
+            share: Largest part of the time that this works; None for that of all walks.
+        """
         found = 0
         async for page in self._facts.online():
             for part in pages_of(page):
-                async with self._paced():
+                async with self._paced(share=share):
                     found += await self.refresh(await self._walk.not_online(part))
         async for page in self._walk.online():
-            async with self._paced():
+            async with self._paced(share=share):
                 found += await self.refresh(await self._facts.disconnected(page))
         return found
 
+    async def _copy_missing(self, pause: float = 0.0) -> int:
+        changed = 0
+        async for page in self._facts.all():
+            for part in pages_of(page):
+                async with self._paced(pause * len(part)):
+                    changed += await self.refresh(await self._walk.without_row(part))
+        return changed
+
     @asynccontextmanager
-    async def _paced(self, pause: float = 0.0) -> AsyncIterator[None]:
+    async def _paced(self, pause: float = 0.0, share: float | None = None) -> AsyncIterator[None]:
         """Wait after the block: some seconds, and longer where the block took more than its share of the time."""
         clock = asyncio.get_running_loop().time
         begun = clock()
         yield
-        await asyncio.sleep(max(pause, (clock() - begun) * (1 / self._pace.share - 1)))
+        await asyncio.sleep(max(pause, (clock() - begun) * (1 / (share or self._pace.share) - 1)))
 
     async def _copy(self, macs: Sequence[str], refusals: Refusals) -> int:
         facts = await self._facts.read(macs, refusals)
@@ -159,7 +170,8 @@ class DeviceCopies:
         """Copy the devices that bootstrap answered, and compare the connected ones when their numbers differ."""
         clock = asyncio.get_running_loop().time
         since = _now() - self._pace.look
-        marks = dict.fromkeys(self._shards, since)
+        known = await self._walk.newest_boot()
+        marks = dict.fromkeys(self._shards, min(since, known - self._pace.look) if known else since)
         compared = float("-inf")
         while True:
             begun = _now() - 1
@@ -167,9 +179,9 @@ class DeviceCopies:
             since = begun
             for shard in self._shards:
                 marks[shard] = await self._follow_boots(shard, marks[shard])
-            due = clock() - compared > self._pace.presence
-            if due or await self._facts.online_count() != await self._walk.online_count():
-                await self.compare_presence()
+            different = await self._facts.online_count() != await self._walk.online_count()
+            if different or clock() - compared > self._pace.presence:
+                await self.compare_presence(None if different else self._pace.calm_share)
                 compared = clock()
             await asyncio.sleep(self._pace.look)
 
@@ -186,8 +198,8 @@ class DeviceCopies:
             since = following
 
     async def _walk_slowly(self) -> None:
-        changed = await self.copy_all()
-        log.info("devices are copied", extra={"changed": changed})
+        changed = await self._copy_missing()
+        log.info("devices without a row are copied", extra={"changed": changed})
         while True:
             await asyncio.sleep(self._pace.look)
             await self.copy_all(self._pace.each)
