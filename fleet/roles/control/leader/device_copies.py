@@ -84,7 +84,7 @@ class DeviceCopies:
         return changed
 
     async def run(self) -> None:
-        """Copy what the registry lacks, then whatever changes, until cancelled. Only one process does this at a time."""
+        """Copy what the registry lacks, then what changes, until cancelled. Only one process does this at a time."""
         async with asyncio.TaskGroup() as group:
             for work in (self._follow, self._walk_slowly, self._tidy):
                 group.create_task(keep_running("copies of devices", work, Backoff()), name=work.__name__)
