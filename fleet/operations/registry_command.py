@@ -107,11 +107,10 @@ async def change(
     mac: Mac,
     name: Annotated[str | None, typer.Option(help="A name for people.")] = None,
     notes: Annotated[str | None, typer.Option(help="Notes.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Name of the agent that is assigned to the device itself.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change the name, the notes or the agent of a device."""
-    named = {"name": name, "notes": notes, "agent": agent}
+    """Change the name or the notes of a device. `fleet agents assign` gives it an agent."""
+    named = {"name": name, "notes": notes}
     patch = DevicePatch.model_validate({field: value for field, value in named.items() if value is not None})
     async with open_control(settings) as control:
         changed = await control.send(devices.change(read_mac(mac), patch))

@@ -28,7 +28,7 @@ from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, GROUP, GROUP_MEMBER, TENANT
 from fleet.adapters.sql.token_rows import FIRST_TENANT
 from fleet.adapters.sql.transaction import Sql
-from fleet.core.query.conditions import QueryError
+from fleet.core.query.conditions import QueryError, names_field
 from fleet.core.query.fields import DEVICE_FIELDS
 from fleet.core.query.parser import parse
 
@@ -189,11 +189,15 @@ class AssignmentRows:
             member: ColumnElement[bool] = DEVICE.c.mac.in_(members)
             if row.query:
                 try:
-                    member = conditions.clause(parse(row.query, DEVICE_FIELDS, datetime.now(UTC)))
+                    query = parse(row.query, DEVICE_FIELDS, datetime.now(UTC))
                 except QueryError as error:
                     # An older version took the query of this group.
                     log.warning("group not readable", extra={"group": row.id, "reason": str(error)})
                     continue
+                if names_field(query, "agent"):
+                    # Its devices would leave it as soon as they had its agent. The API refuses that.
+                    continue
+                member = conditions.clause(query)
             cases.append((member, literal(str(row.agent))))
         site = await self.read("site", 0) if self._tenant != FIRST_TENANT else None
         return case(*cases, else_=literal(str(site.agent) if site else ""))

@@ -22,11 +22,11 @@ from sqlalchemy import (
     true,
 )
 
+from fleet.adapters.sql.agent_names import ONE_OF, agent_meets
 from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.adapters.sql.schema import DEVICE, DEVICE_TAG, GROUP, GROUP_MEMBER, LISTED_TOOL
+from fleet.adapters.sql.text_conditions import Clause, escaped, text_meets
 from fleet.core.query.conditions import AllOf, AnyOf, Comparison, Condition, FreeText, Negation
-
-Clause = ColumnElement[bool]
 
 _SHORTEST_INDEXED = 3
 """Letters of a word that an index of three characters finds."""
@@ -38,8 +38,8 @@ _ORDER: Mapping[str, Callable[[ColumnElement[int], int], Clause]] = {
     ">": lambda column, value: column > value,
     ">=": lambda column, value: column >= value,
 }
-_TEXTS = ("name", "notes", "board", "serial", "language", "agent", "state")
-_INDEXED_TEXTS = ("name", "board", "agent", "state")
+_TEXTS = ("name", "notes", "board", "serial", "language", "state")
+_INDEXED_TEXTS = ("name", "board", "state")
 _NUMBERS = {"firmware": "firmware_number"}
 
 
@@ -59,7 +59,7 @@ class Conditions:
         if isinstance(condition, Negation):
             return not_(self.clause(condition.part))
         if isinstance(condition, FreeText):
-            return DEVICE.c.search.like(f"%{_escaped(needle(condition.text))}%", escape="\\")
+            return DEVICE.c.search.like(f"%{escaped(needle(condition.text))}%", escape="\\")
         if condition.operator == "!=":
             return not_(self._compared(condition, "="))
         return self._compared(condition, condition.operator)
@@ -67,7 +67,8 @@ class Conditions:
     def sources(self, condition: Condition, *, ordered: bool = False) -> Iterator[Select[tuple[int]]]:
         """Yield statements that give a superset of the MACs, each from an index.
 
-        Only conditions that all devices found must meet are used. There are none for a query such as `NOT online`.
+        Only conditions that all devices found must meet are used. There are none for a query such as `NOT online`, nor
+        for one of an agent before `with_agent_ids`.
 
         Args:
             condition: Of a query.
@@ -86,7 +87,7 @@ class Conditions:
         if part.field in ("tag", "tool", "group"):
             return None if _is_pattern(part) else self._related(part, part.operator)
         indexed = part.operator == "=" and part.field in (*_INDEXED_TEXTS, "mac", "online")
-        if indexed or part.field in ("firmware", "last_seen", "last_boot"):
+        if indexed or part.operator == ONE_OF or part.field in ("firmware", "last_seen", "last_boot"):
             compared = self._compared(part, part.operator, indexed=True)
             return select(DEVICE.c.mac).where(DEVICE.c.tenant == self.tenant, compared)
         return None
@@ -102,8 +103,10 @@ class Conditions:
             return _mac(str(value), operator)
         if name == "online":
             return DEVICE.c.online.is_(value)
+        if name == "agent":
+            return agent_meets(self.tenant, str(value), operator)
         if name in _TEXTS:
-            return _text(DEVICE.c[name], str(value), operator)
+            return text_meets(DEVICE.c[name], str(value), operator)
         column = DEVICE.c[_NUMBERS.get(name, name)]
         # As a sum it is no range of an index, which SQLite may else take instead of the window of a walk.
         compared = _ORDER[operator](column if indexed else column + 0, int(value))
@@ -115,13 +118,13 @@ class Conditions:
             found = select(DEVICE_TAG.c.mac).where(DEVICE_TAG.c.tenant == self.tenant)
             if not condition.key:
                 return found.where(DEVICE_TAG.c.key == value)
-            return found.where(DEVICE_TAG.c.key == condition.key, _text(DEVICE_TAG.c.value, value, operator))
+            return found.where(DEVICE_TAG.c.key == condition.key, text_meets(DEVICE_TAG.c.value, value, operator))
         if condition.field == "tool":
             # Without `IS NOT NULL`, which SQLite would take for a range of the index.
             return select(DEVICE.c.mac).where(
                 DEVICE.c.tenant == self.tenant, DEVICE.c.tool_list.in_(_lists(value, operator))
             )
-        groups = select(GROUP.c.id).where(GROUP.c.tenant == self.tenant, _text(GROUP.c.name, value, operator))
+        groups = select(GROUP.c.id).where(GROUP.c.tenant == self.tenant, text_meets(GROUP.c.name, value, operator))
         return select(GROUP_MEMBER.c.mac).where(GROUP_MEMBER.c.group.in_(groups))
 
     def _containing(self, characters: str) -> Select[tuple[int]] | None:
@@ -129,7 +132,7 @@ class Conditions:
             return None
         if not self.sqlite:
             return select(DEVICE.c.mac).where(
-                DEVICE.c.tenant == self.tenant, DEVICE.c.search.like(f"%{_escaped(characters)}%", escape="\\")
+                DEVICE.c.tenant == self.tenant, DEVICE.c.search.like(f"%{escaped(characters)}%", escape="\\")
             )
         # FTS5 reads a text in quotes as characters in their order; a quote inside is doubled. It knows no tenants: the
         # other conditions do.
@@ -147,7 +150,7 @@ def names_at_most(connection: Connection, source: Select[tuple[int]], most: int)
 
 
 def _lists(tool: str, operator: str) -> Select[tuple[int]]:
-    return select(LISTED_TOOL.c.list).where(_text(LISTED_TOOL.c.tool, tool, operator))
+    return select(LISTED_TOOL.c.list).where(text_meets(LISTED_TOOL.c.tool, tool, operator))
 
 
 def needle(word: str) -> str:
@@ -163,20 +166,12 @@ def search_text(mac: int, name: str, serial: str, notes: str) -> str:
 
 def _is_ordered(part: Condition) -> bool:
     if not isinstance(part, Comparison) or part.operator != "=":
-        return False
+        return isinstance(part, Comparison) and part.operator == ONE_OF and "," not in str(part.value)
     return part.field in (*_INDEXED_TEXTS, "online") or (part.field == "tag" and bool(part.key))
 
 
 def _is_pattern(condition: Comparison) -> bool:
     return condition.operator == ":" and bool(condition.key or condition.field != "tag")
-
-
-def _text(column: ColumnElement[str], value: str, operator: str) -> Clause:
-    if operator == "=":
-        return column == value
-    if "*" in value:
-        return column.ilike("%".join(map(_escaped, value.split("*"))), escape="\\")
-    return column.ilike(f"%{_escaped(value)}%", escape="\\")
 
 
 def _mac(value: str, operator: str) -> Clause:
@@ -188,7 +183,3 @@ def _mac(value: str, operator: str) -> Clause:
         return false()
     first, last = prefix.ljust(12, "0"), prefix.ljust(12, "f")
     return DEVICE.c.mac.between(int(first, 16), int(last, 16))
-
-
-def _escaped(value: str) -> str:
-    return re.sub(r"([%_\\])", r"\\\1", value)

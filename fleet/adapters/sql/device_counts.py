@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, text
 
+from fleet.adapters.sql.agent_names import count_agents, with_agent_ids
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_conditions import Conditions, names_at_most
 from fleet.adapters.sql.schema import DEVICE, DEVICE_TAG, LISTED_TOOL
@@ -89,6 +90,7 @@ class DeviceCounts:
 
     def _some(self, connection: Connection, tenant: int, condition: Condition) -> tuple[ColumnElement[bool], bool]:
         """Return a condition of the first devices that meet another one, and whether these are all."""
+        condition = with_agent_ids(connection, tenant, condition)
         conditions = Conditions(tenant, self._database.is_sqlite)
         clause = conditions.clause(condition)
         for source in conditions.sources(condition):
@@ -113,7 +115,8 @@ def _grouped(tenant: int, field: str, some: ColumnElement[bool] | None) -> Selec
         column = DEVICE.c[field]
         # With its number, firmware is counted from the index alone.
         groups = [DEVICE.c.firmware_number] if field == "firmware" else []
-        return select(column, func.count()).where(*within).group_by(*groups, column)
+        found = select(column, func.count()).where(*within).group_by(*groups, column)
+        return count_agents(found, tenant) if field == "agent" else found
     key = field.removeprefix("tag.")
     statement = select(DEVICE_TAG.c.value, func.count()).where(DEVICE_TAG.c.tenant == tenant, DEVICE_TAG.c.key == key)
     statement = statement.group_by(DEVICE_TAG.c.value)

@@ -73,14 +73,14 @@ class DeviceImport:
 
     async def _insert(self, connection: AsyncConnection, fresh: Mapping[int, DeviceLine]) -> None:
         if fresh:
-            empty: _Values = {"name": "", "notes": "", "serial": "", "agent": "", "attributes": {}}
+            empty: _Values = {"name": "", "notes": "", "serial": "", "attributes": {}}
             values = [{**empty, **one.columns, "mac": mac, "tenant": self._tenant} for mac, one in fresh.items()]
             await connection.execute(insert(DEVICE), [{**row, "search": _search(row)} for row in values])
 
     async def _update(self, connection: AsyncConnection, changed: Mapping[int, tuple[Row[Any], DeviceLine]]) -> None:
         if not changed:
             return
-        names = ("name", "notes", "serial", "agent", "attributes")
+        names = ("name", "notes", "serial", "attributes")
         values = [
             {"of": mac, **(row := {"mac": mac, **{name: getattr(old, name) for name in names}, **one.columns})}
             | {"search": _search(row)}

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fleet.adapters.sql.agent_names import read_names
 from fleet.adapters.sql.device_conditions import search_text
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, DEVICE_TAG, GROUP, GROUP_MEMBER, LISTED_TOOL, METADATA
@@ -30,7 +31,8 @@ class TooManyTags(FleetError):
 class RegisteredDevice:
     """A device as the registry knows it.
 
-    Times are milliseconds since 1970, 0 for never. `version` rises with each change that a person makes.
+    Times are milliseconds since 1970, 0 for never. `version` rises with each change that a person makes. `agent` is the
+    name of the agent that counts for it, empty if only that of the site does.
     """
 
     mac: str
@@ -53,7 +55,7 @@ class RegisteredDevice:
     tags: Mapping[str, str]
 
 
-_COPIED = [one.name for one in fields(RegisteredDevice) if one.name not in ("mac", "tags")]
+_COPIED = [one.name for one in fields(RegisteredDevice) if one.name not in ("mac", "tags", "agent")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,6 @@ class DeviceChange:
     name: str | None = None
     notes: str | None = None
     attributes: Mapping[str, Any] | None = None
-    agent: str | None = None
     tags: Mapping[str, str] | None = None
     """All tags that it has then."""
     single_tags: Mapping[str, str | None] | None = None
@@ -77,7 +78,7 @@ class DeviceChange:
         return {key: value for key, value in changed.items() if value is not None}
 
     def columns(self) -> dict[str, Any]:
-        values = {"name": self.name, "notes": self.notes, "attributes": self.attributes, "agent": self.agent}
+        values = {"name": self.name, "notes": self.notes, "attributes": self.attributes}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -89,7 +90,6 @@ class NewDevice:
     name: str = ""
     notes: str = ""
     serial: str = ""
-    agent: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -109,7 +109,7 @@ class DeviceRows:
         """Return a device; None if this tenant has no such device."""
         async with self._sql.reading() as connection:
             row = await self._row(connection, mac)
-            return None if row is None else (await connection.run_sync(with_tags, [row]))[0]
+            return None if row is None else (await connection.run_sync(devices_of, [row]))[0]
 
     async def add(self, devices: Iterable[NewDevice]) -> list[str]:
         """Register devices, at most `AT_ONCE`; return the MACs of those that were there already, of any tenant."""
@@ -144,7 +144,7 @@ class DeviceRows:
                 return None
             if version is not None and row.version != version:
                 raise VersionConflict(f"the device has version {row.version}")
-            before = (await connection.run_sync(with_tags, [row]))[0]
+            before = (await connection.run_sync(devices_of, [row]))[0]
             values, tags = change.columns(), change.tags_after(before.tags)
             if len(tags) > MOST_TAGS:
                 raise TooManyTags(f"a device has at most {MOST_TAGS} tags")
@@ -157,7 +157,7 @@ class DeviceRows:
             if tags != before.tags:
                 await self._set_tags(connection, row.mac, tags)
             changed = select(DEVICE).where(DEVICE.c.mac == row.mac)
-            after = await connection.run_sync(with_tags, [(await connection.execute(changed)).one()])
+            after = await connection.run_sync(devices_of, [(await connection.execute(changed)).one()])
             return before, after[0]
 
     async def forget(self, mac: str) -> bool:
@@ -219,7 +219,6 @@ class DeviceRows:
             "name": device.name,
             "notes": device.notes,
             "serial": device.serial,
-            "agent": device.agent,
             "attributes": dict(device.attributes),
             "search": search_text(mac, device.name, device.serial, device.notes),
         }
@@ -231,16 +230,17 @@ class DeviceRows:
             await connection.execute(insert(DEVICE_TAG), rows)
 
 
-def with_tags(connection: Connection, rows: Sequence[Row[Any]]) -> list[RegisteredDevice]:
+def devices_of(connection: Connection, rows: Sequence[Row[Any]]) -> list[RegisteredDevice]:
     """Return the devices of rows of `device`."""
     tags: dict[int, dict[str, str]] = {row.mac: {} for row in rows}
     if tags:
         found = select(DEVICE_TAG.c.mac, DEVICE_TAG.c.key, DEVICE_TAG.c.value).where(DEVICE_TAG.c.mac.in_(tags))
         for mac, key, value in connection.execute(found.order_by(DEVICE_TAG.c.mac, DEVICE_TAG.c.key)):
             tags[mac][key] = value
-    return [_device(row, tags[row.mac]) for row in rows]
+    names = read_names(connection, {(row.tenant, row.agent) for row in rows})
+    return [_device(row, tags[row.mac], names.get((row.tenant, row.agent), "")) for row in rows]
 
 
-def _device(row: Row[Any], tags: Mapping[str, str]) -> RegisteredDevice:
+def _device(row: Row[Any], tags: Mapping[str, str], agent: str) -> RegisteredDevice:
     values = {name: getattr(row, name) for name in _COPIED}
-    return RegisteredDevice(mac=mac_text(row.mac), tags=tags, **values)
+    return RegisteredDevice(mac=mac_text(row.mac), tags=tags, agent=agent, **values)

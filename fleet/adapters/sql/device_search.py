@@ -15,9 +15,10 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, literal, select, tuple_
 
+from fleet.adapters.sql.agent_names import with_agent_ids
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_conditions import Conditions, names_at_most
-from fleet.adapters.sql.device_rows import RegisteredDevice, with_tags
+from fleet.adapters.sql.device_rows import RegisteredDevice, devices_of
 from fleet.adapters.sql.schema import DEVICE
 from fleet.core.query.conditions import EVERYTHING, Condition
 
@@ -79,14 +80,15 @@ class DeviceSearch:
         limit = max(1, min(limit, MOST_ROWS))
 
         def read(connection: Connection) -> tuple[list[RegisteredDevice], _Place | None]:
-            source = self._small_source(connection, condition, _FEW if len(order.columns) == 1 else _SORTED)
+            wanted = with_agent_ids(connection, self._tenant, condition)
+            source = self._small_source(connection, wanted, _FEW if len(order.columns) == 1 else _SORTED)
             if source is not None:
-                statement = self._matching(condition).where(DEVICE.c.mac.in_(source))
+                statement = self._matching(wanted).where(DEVICE.c.mac.in_(source))
                 rows, place = _first(connection, order, statement, after, None, limit)
             else:
-                walk = self._walk(connection, condition, order)
-                rows, place = walk.rows(connection, after, limit, whole=condition == EVERYTHING)
-            return with_tags(connection, rows), place
+                walk = self._walk(connection, wanted, order)
+                rows, place = walk.rows(connection, after, limit, whole=wanted == EVERYTHING)
+            return devices_of(connection, rows), place
 
         devices, place = await self._database.look(read)
         return FoundDevices(devices, order.write(place, stamp) if place is not None else "")
@@ -99,6 +101,7 @@ class DeviceSearch:
         return await self._database.look(lambda connection: self._count(connection, condition, most))
 
     def _count(self, connection: Connection, condition: Condition, most: int) -> tuple[int, bool]:
+        condition = with_agent_ids(connection, self._tenant, condition)
         found = self._matching(condition, select(literal(1)))
         source, last = self._small_source(connection, condition, _SORTED), None
         if source is not None:

@@ -14,6 +14,7 @@ import msgspec
 from sqlalchemy import CursorResult, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fleet.adapters.sql.agent_names import read_names
 from fleet.adapters.sql.conversation_writes import TurnWrites
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.history_schema import COLLECTOR, EVENT, EVENT_POSITION
@@ -173,12 +174,14 @@ class EventRows:
 
 
 async def _owners(connection: AsyncConnection, macs: set[str]) -> dict[int, tuple[int, str]]:
-    """Return tenant and agent of each device."""
+    """Return the tenant of each device, and the name of its agent."""
     if not macs:
         return {}
     numbers = [mac_number(mac) for mac in macs]
     found = select(DEVICE.c.mac, DEVICE.c.tenant, DEVICE.c.agent).where(DEVICE.c.mac.in_(numbers))
-    return {mac: (tenant, agent) for mac, tenant, agent in await connection.execute(found)}
+    rows = (await connection.execute(found)).all()
+    names = await connection.run_sync(read_names, {(tenant, agent) for _, tenant, agent in rows})
+    return {mac: (tenant, names.get((tenant, agent), "")) for mac, tenant, agent in rows}
 
 
 def _row(event: StoredEvent) -> dict[str, Any]:

@@ -62,3 +62,12 @@ class AnyOf:
 Condition: TypeAlias = FreeText | Comparison | Negation | AllOf | AnyOf
 EVERYTHING = AllOf(())
 """The condition of an empty query."""
+
+
+def names_field(condition: Condition, field: str) -> bool:
+    """Return whether a comparison of a condition is on a field."""
+    if isinstance(condition, AllOf | AnyOf):
+        return any(names_field(part, field) for part in condition.parts)
+    if isinstance(condition, Negation):
+        return names_field(condition.part, field)
+    return isinstance(condition, Comparison) and condition.field == field

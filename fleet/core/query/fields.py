@@ -86,7 +86,7 @@ DEVICE_FIELDS: Mapping[str, Field] = {
     "board": _texts("the board's type, as the firmware tells it"),
     "serial": _texts("the serial number"),
     "language": _texts("the language of the firmware, as a code"),
-    "agent": _texts("the name of the agent that is assigned to the device itself"),
+    "agent": _texts("the name of the agent that is assigned to the device, else to its groups; not that of the site"),
     "group": _texts("the name of a static group that the device is in"),
     "tool": _texts("the name of a tool that the device offers"),
     "tag": _texts("a tag: `tag.site=berlin`, or `tag:site` for any value", keyed=True),

@@ -6,7 +6,7 @@ from typing import Any
 
 from fleet.adapters.sql.device_rows import RegisteredDevice
 from fleet.adapters.sql.device_search import CursorError, DeviceSearch, FoundDevices
-from fleet.core.query.conditions import Condition, QueryError
+from fleet.core.query.conditions import Condition, QueryError, names_field
 from fleet.core.query.fields import DEVICE_FIELDS
 from fleet.core.query.parser import parse
 from fleet.roles.control.problems import Problem, not_found
@@ -31,6 +31,16 @@ def read_query(text: str) -> Condition:
         fault = {"at": "filter", "position": error.position, "message": str(error)}
         detail = f"filter, at character {error.position}: {error}"
         raise Problem(400, "bad-filter", detail, errors=[fault]) from error
+
+
+def check_agentless(text: str) -> None:
+    """Check the query of a group that has an agent.
+
+    Raises:
+        Problem: It names the agent (409): devices would leave the group as soon as they had the group's agent.
+    """
+    if names_field(read_query(text), "agent"):
+        raise Problem(409, "names-agent", "a group whose query names `agent` has no agent itself")
 
 
 def read_mac(text: str) -> str:

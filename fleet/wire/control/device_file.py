@@ -1,7 +1,7 @@
 """Files of devices: CSV and NDJSON, read and written line by line.
 
-The columns of CSV are `mac`, `name`, `notes`, `serial`, `agent`, `attributes` (JSON), and `tag.KEY` for each tag. A
-cell that a spreadsheet would take for a formula gets an apostrophe in front; reading removes it.
+The columns of CSV are `mac`, `name`, `notes`, `serial`, `attributes` (JSON), and `tag.KEY` for each tag. A cell that a
+spreadsheet would take for a formula gets an apostrophe in front; reading removes it.
 """
 
 import codecs
@@ -14,19 +14,19 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fleet.wire.control.device_texts import AgentName, Attributes, Mac, Name, Notes, Serial, Tags
+from fleet.wire.control.device_texts import Attributes, Mac, Name, Notes, Serial, Tags
 from fleet.wire.control.strict_json import UnfitJson, read_json
 
 Format = Literal["csv", "ndjson"]
 LONGEST_LINE = 32_000
 """Characters of one device in a file."""
 MOST_COLUMNS = 100
-COLUMNS = ("mac", "name", "notes", "serial", "agent", "attributes")
+COLUMNS = ("mac", "name", "notes", "serial", "attributes")
 REPORTED = (
-    *("state", "board", "firmware", "client", "language", "online"),
+    *("agent", "state", "board", "firmware", "client", "language", "online"),
     *("first_seen", "last_seen", "last_boot", "version"),
 )
-"""What a file that was written here says beyond them; reading passes over it."""
+"""What a file that was written here says beyond them; reading passes over it. An agent is assigned, not imported."""
 _TAG = "tag."
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -37,7 +37,7 @@ class DeviceLine:
 
     mac: str
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """Values of `name`, `notes`, `serial`, `agent`, `attributes`."""
+    """Values of `name`, `notes`, `serial`, `attributes`."""
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -60,7 +60,6 @@ class _Line(BaseModel):
     name: Name = ""
     notes: Notes = ""
     serial: Serial = ""
-    agent: AgentName = ""
     attributes: Attributes = {}
     tags: Tags = {}
 

@@ -1,11 +1,11 @@
 """Devices, as the API of control gives and takes them."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from fleet.wire.control.device_texts import (
-    AgentName,
     Attributes,
     DeviceState,
     Mac,
@@ -22,7 +22,11 @@ FilterText = Annotated[str, Field(max_length=2000, description="A query: docs/re
 
 
 class Device(Shape):
-    """A device. Of `fields=…` only the named fields are there."""
+    """A device. Of `fields=…` only the named fields are there.
+
+    `agent` is the name of the agent that is assigned to the device, else to its groups; empty if only that of the site
+    counts.
+    """
 
     mac: str | None = None
     name: str | None = None
@@ -75,7 +79,18 @@ class DevicePage(Shape):
     total_is_least: bool | None = None
 
 
-class DeviceAddition(Shape):
+class _Written(Shape):
+    """What people write about a device."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _assigns_no_agent(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and "agent" in value:
+            raise ValueError("`agent` follows from assignments: use POST /v1/agents/{agent}:assign")
+        return value
+
+
+class DeviceAddition(_Written):
     """A device that is registered before it is seen."""
 
     model_config = ConfigDict(
@@ -86,12 +101,11 @@ class DeviceAddition(Shape):
     name: Name = ""
     notes: Notes = ""
     serial: Serial = ""
-    agent: AgentName = ""
     attributes: Attributes = Field(default_factory=dict)
     tags: Tags = Field(default_factory=dict)
 
 
-class DevicePatch(Shape):
+class DevicePatch(_Written):
     """What becomes different of a device. `tags` and `attributes` replace all that it has."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Kitchen"}]})
@@ -99,7 +113,6 @@ class DevicePatch(Shape):
     name: Name | None = None
     notes: Notes | None = None
     attributes: Attributes | None = None
-    agent: AgentName | None = None
     tags: Tags | None = None
 
 

@@ -62,7 +62,7 @@ async def test_a_device_is_registered_changed_and_found(stage: ControlStage, cli
         None,
     )
     assert await refused(client, devices.register(new)) == (409, "taken")
-    changed = await client.send(devices.change(MAC, DevicePatch(notes="by the door", agent="kids")).of_version(1))
+    changed = await client.send(devices.change(MAC, DevicePatch(notes="by the door")).of_version(1))
     assert (changed.notes, changed.name, changed.version) == ("by the door", "Küche", 2)
     stale = devices.change(MAC, DevicePatch(name="x")).of_version(1)
     assert await refused(client, stale) == (412, "version-conflict")
@@ -195,7 +195,7 @@ async def test_a_forgotten_device_leaves_nothing(stage: ControlStage, client: As
 async def test_a_device_moves_to_another_tenant(
     stage: ControlStage, client: AsyncFleetClient, other: AsyncFleetClient
 ) -> None:
-    await client.send(devices.register(DeviceAddition(mac=MAC, name="x", agent="kids", tags={"site": "berlin"})))
+    await client.send(devices.register(DeviceAddition(mac=MAC, name="x", tags={"site": "berlin"})))
     assert await refused(other, devices.move(MAC, "default")) == (403, "site-only")
     assert await refused(client, devices.move(MAC, "nowhere")) == (404, "not-found")
     assert (await client.send(devices.move(MAC, "other"))).changed

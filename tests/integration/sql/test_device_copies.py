@@ -75,17 +75,11 @@ async def test_a_registered_device_keeps_its_tenant_and_what_people_wrote(
 ) -> None:
     async with database.writing() as connection:
         await connection.execute(insert(TENANT), {"id": OTHER, "slug": "other", "name": "Other", "created": 0})
-    await DeviceRows(database, OTHER).add([NewDevice(MAC, "Kitchen", "by the door", "SN1", "kids", {}, {"a": "b"})])
+    await DeviceRows(database, OTHER).add([NewDevice(MAC, "Kitchen", "by the door", "SN1", {}, {"a": "b"})])
     await Admissions(store).bind(MAC, "c1", "SN2")
     assert await copies.refresh([MAC]) == 1
     row = await read(database, MAC, OTHER)
-    assert (row.name, row.notes, row.serial, row.agent, row.tags) == (
-        "Kitchen",
-        "by the door",
-        "SN2",
-        "kids",
-        {"a": "b"},
-    )
+    assert (row.name, row.notes, row.serial, row.tags) == ("Kitchen", "by the door", "SN2", {"a": "b"})
     assert (row.state, row.version) == ("bound", 1)
     page = await DeviceSearch(database, OTHER).page(FreeText("sn2"))
     assert [found.name for found in page.devices] == ["Kitchen"], "the new serial number is found"

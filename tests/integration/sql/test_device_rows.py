@@ -21,11 +21,11 @@ async def rows(database: Database) -> DeviceRows:
 
 
 async def test_a_registered_device_is_read_as_it_was_written(rows: DeviceRows) -> None:
-    new = NewDevice(MAC, "Küche", "by the door", "SN1", "kids", {"room": [1, None]}, {"site": "berlin"})
+    new = NewDevice(MAC, "Küche", "by the door", "SN1", {"room": [1, None]}, {"site": "berlin"})
     assert await rows.add([new, NewDevice(SECOND)]) == []
     read = await rows.read(MAC)
     assert read is not None
-    assert (read.mac, read.name, read.notes, read.serial, read.agent) == (MAC, "Küche", "by the door", "SN1", "kids")
+    assert (read.mac, read.name, read.notes, read.serial, read.agent) == (MAC, "Küche", "by the door", "SN1", "")
     assert (read.attributes, read.tags, read.version, read.online) == (
         {"room": [1, None]},
         {"site": "berlin"},

@@ -3,17 +3,19 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 
 from fleet.adapters.sql import device_counts, device_search
+from fleet.adapters.sql.agent_names import with_agent_ids
+from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.database import Database
-from fleet.adapters.sql.device_conditions import needle, search_text
+from fleet.adapters.sql.device_conditions import Conditions, needle, search_text
 from fleet.adapters.sql.device_counts import DeviceCounts, ValueCounts
 from fleet.adapters.sql.device_rows import DeviceChange, DeviceRows, NewDevice, RegisteredDevice
 from fleet.adapters.sql.device_search import SORTS, CursorError, DeviceSearch, Sort
@@ -58,6 +60,13 @@ QUERIES = [
     "name:itch",
     'name="kitchen 3"',
     "agent=kids OR tag.site=oslo",
+    "agent:kid*",
+    "agent:DS",
+    "agent:*",
+    "agent!=kids",
+    'agent=""',
+    "agent=nobody",
+    "NOT agent=nobody AND online",
     "(agent=kids OR tag.site=oslo) AND NOT online AND firmware>=2.5",
     "tag.site=berlin AND online AND board:bread-* AND firmware<2.5",
     "mac=02:00:00:00:00:07",
@@ -83,7 +92,7 @@ def make_devices(seed: int, tenant: int, first: int) -> list[RegisteredDevice]:
                 name=random_.choice(["kitchen", "Kitchen", "厨房", "hall 100%", "a_b"]) + f" {number % 10}",
                 notes=random_.choice(["", 'it\'s "quoted" here']),
                 attributes={},
-                agent=random_.choice(["", "kids"]),
+                agent=random_.choice(["", "", "kids", "kiosk"]),
                 version=1,
                 state=random_.choice(["bound", "registered"]),
                 board=random_.choice(["bread-compact", "bread-ml307", "esp-box"]),
@@ -105,9 +114,17 @@ def tools_of(device: RegisteredDevice) -> list[str]:
     return ["self.reboot", *(["self.screen.set_theme"] if mac_number(device.mac) % 4 == 0 else [])]
 
 
+async def add_agents(database: Database, tenant: int, names: Iterable[str]) -> dict[str, str]:
+    """Return what the column `device.agent` has for each of these agents."""
+    made = [await AgentRows(database, tenant).add(name, "", {}, 0) for name in sorted(names)]
+    return {agent.name: str(agent.id) for agent in made}
+
+
 async def fill(database: Database, devices: Sequence[RegisteredDevice], vip: int) -> None:
+    agents = await add_agents(database, devices[0].tenant, {one.agent for one in devices} - {""})
     rows = [
         {column.name: getattr(one, column.name) for column in DEVICE.c if hasattr(one, column.name)}
+        | {"agent": agents.get(one.agent, "")}
         | {"mac": (number := mac_number(one.mac)), "firmware_number": version_number(one.firmware)}
         | {"search": search_text(number, one.name, one.serial, one.notes)}
         for one in devices
@@ -209,6 +226,24 @@ async def test_every_query_finds_what_its_words_say(
         count, complete = await search.count(condition)
         assert count == len(expected) if complete else count <= len(expected), query
         assert complete or few < DEVICES, query
+
+
+@pytest.mark.parametrize("query", ["agent=kids", "agent:kid*", 'agent=""'])
+async def test_an_index_names_the_devices_of_an_agent(database: Database, query: str) -> None:
+    await fill(database, make_devices(1, MINE, 0), 1)
+    async with database.writing() as connection:
+        condition = await connection.run_sync(with_agent_ids, MINE, parse(query, DEVICE_FIELDS, NOW))
+        [source] = Conditions(MINE, database.is_sqlite).sources(condition)
+        if not database.is_sqlite:  # For so few rows everything else is cheaper.
+            await connection.execute(text("SET LOCAL enable_seqscan = off"))
+            for index in DEVICE.indexes:
+                if index.name != "device_tenant_agent":
+                    await connection.execute(text(f"DROP INDEX {index.name}"))
+        statement = source.compile(connection.engine, compile_kwargs={"literal_binds": True})
+        explain = "EXPLAIN QUERY PLAN" if database.is_sqlite else "EXPLAIN"
+        plan = " ".join(map(str, await connection.execute(text(f"{explain} {statement}"))))
+    assert "device_tenant_agent" in plan
+    assert "Filter" not in plan, "PostgreSQL would look at all devices of the tenant"
 
 
 async def test_a_wrong_cursor_is_refused(database: Database) -> None:

@@ -4,12 +4,14 @@ from fastapi import Request
 
 from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.assignment_rows import MOST_GROUPS, AssignmentRow, AssignmentRows, Scope
+from fleet.adapters.sql.group_rows import GroupRows
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.transaction import Sql
 from fleet.core.permissions import AGENTS_READ, AGENTS_WRITE
 from fleet.roles.control.access import Principal, Who
 from fleet.roles.control.agents.compiler import AgentCompiler
 from fleet.roles.control.cursors import Cursor, Limit
+from fleet.roles.control.device_queries import check_agentless
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.agents import AgentId
 from fleet.roles.control.routing import Routes
@@ -49,6 +51,8 @@ class AssignmentsRoutes:
             before = await rows.read(scope, ref)
             if scope == "group" and before is None and await rows.count("group") >= MOST_GROUPS:
                 raise Problem(409, "too-many", f"{MOST_GROUPS} groups may have an agent")
+            if scope == "group" and (group := await GroupRows(change.sql, who.tenant).read(ref)):
+                check_agentless(group.query)
             await rows.put(AssignmentRow(scope, ref, agent, body.rank))
             old = {"agent": before.agent} if before else {}
             await change.audit("agent.assign", _object(scope, ref), before=old, after={"agent": agent})

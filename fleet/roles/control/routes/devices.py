@@ -151,7 +151,7 @@ class DeviceRoutes:
                 raise Problem(409, "too-many-tags", str(error)) from error
             if changed is None:
                 raise not_found("device")
-            before, after = (device_json(one, ("name", "notes", "attributes", "agent", "tags")) for one in changed)
+            before, after = (device_json(one, ("name", "notes", "attributes", "tags")) for one in changed)
             different = [field for field in after if before[field] != after[field]]
             old, new = ({field: one[field] for field in different} for one in (before, after))
             await audited.audit("device.update", f"device/{name}", before=old, after=new)

@@ -5,13 +5,14 @@ from typing import Annotated
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from fleet.adapters.sql.assignment_rows import AssignmentRows
 from fleet.adapters.sql.device_search import DeviceSearch
 from fleet.adapters.sql.group_rows import GroupChange, GroupRow, GroupRows
 from fleet.adapters.sql.token_rows import NameTaken
 from fleet.core.permissions import DEVICES_READ, GROUPS_WRITE
 from fleet.core.query.conditions import EVERYTHING, AllOf, Comparison
 from fleet.roles.control.access import Principal, Who
-from fleet.roles.control.device_queries import device_json, page_of, read_fields, read_query
+from fleet.roles.control.device_queries import check_agentless, device_json, page_of, read_fields, read_query
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
@@ -76,6 +77,8 @@ class GroupRoutes:
         read_query(body.query or "")
         async with self._services.changes.begin(request) as change:
             rows = GroupRows(change.sql, who.tenant)
+            if body.query and await AssignmentRows(change.sql, who.tenant).read("group", group):
+                check_agentless(body.query)
             try:
                 changed = await rows.change(group, GroupChange(body.name, body.query, body.notes), version=version)
             except NameTaken as error:

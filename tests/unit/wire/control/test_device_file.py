@@ -42,7 +42,7 @@ def cut(data: bytes, size: int) -> list[bytes]:
 def test_what_is_written_is_read_again(rows: list[tuple[str, str, dict[str, str]]], size: int) -> None:
     tags = ["floor", "site", "x/y"]
     devices: list[dict[str, Any]] = [
-        {"mac": MAC, "name": name, "notes": notes, "serial": "", "agent": "", "attributes": {"a": [name]}, "tags": own}
+        {"mac": MAC, "name": name, "notes": notes, "serial": "", "attributes": {"a": [name]}, "tags": own}
         | dict.fromkeys(REPORTED, "")
         for name, notes, own in rows
     ]
@@ -51,7 +51,7 @@ def test_what_is_written_is_read_again(rows: list[tuple[str, str, dict[str, str]
     lines = [one[1] for one in found if not isinstance(one, LineError)]
     assert len(lines) == len(found) == len(devices), found
     for line, device in zip(lines, devices, strict=True):
-        assert line.columns == {name: device[name] for name in ("name", "notes", "serial", "agent", "attributes")}
+        assert line.columns == {name: device[name] for name in ("name", "notes", "serial", "attributes")}
         assert {key: value for key, value in line.tags.items() if value} == device["tags"]
         assert set(line.tags) == set(tags), "a tag that it does not have is removed"
 
