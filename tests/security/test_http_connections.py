@@ -100,7 +100,7 @@ async def test_who_does_not_read_its_answer_is_put_out(store: Store, keys: Crede
 
 
 async def test_connections_of_one_address_are_bounded_and_leave_others_room(store: Store, keys: CredentialKeys) -> None:
-    async with attacked_api(store, keys, bounds=Bounds(each=20)) as site:
+    async with attacked_api(store, keys, bounds=Bounds(each=20), trusted_proxies="127.0.0.9") as site:
         held = [await site.connect() for _ in range(50)]
         await until_ended(site, "too many connections", 30)
         await site.serves()

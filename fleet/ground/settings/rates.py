@@ -43,7 +43,7 @@ class RateGroup(SettingGroup):
         "127.0.0.1,::1", ("api", "gateway", "control"), syntax="addresses or networks, separated by commas"
     )
     """Proxies whose X-Forwarded-… headers fleet uses. All clients behind a proxy that is not in this list share its
-    address and its rate."""
+    address, its rate and its connections."""
 
     @field_validator("rate_address", "rate_device", "rate_photos", "rate_hellos", "rate_tools")
     @classmethod

@@ -16,6 +16,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from fleet.adapters.net.http.request_body import GatheredBody
+from fleet.core.proxies import Proxies
 
 LARGEST_HEAD = 64 * 1024
 """Bytes that may come without a byte of a body: a head, trailers, sizes of chunks."""
@@ -36,11 +37,28 @@ class Bounds:
     """Longest time in which a client reads nothing of its answer; equals firmware's limit for a download."""
     connections: int = 4096
     each: int = 1024
-    """Connections of one address: half of a large site that boots at once."""
+    """Connections of one address: half of a large site that boots at once. A proxy, which is the address of all its
+    clients, may have `connections`."""
+    proxies: Proxies = field(default_factory=lambda: Proxies(""))
     here: Counter[str] = field(default_factory=Counter)
     """Connections by address."""
+    waiting: dict["BoundedConnection", None] = field(default_factory=dict)
+    """Connections without a complete request, in the order in which their clients sent something last."""
     counts: Counter[str] = field(default_factory=Counter)
     """Connections that were ended, by reason."""
+
+    def give_place(self, to: "BoundedConnection") -> None:
+        """End another connection or this one, if there are too many."""
+        too_many_here = self.here[to.peer] > self.each and not self.proxies.trusts(to.peer)
+        if too_many_here or len(to.connections) > self.connections:
+            others = (one for one in self.waiting if not too_many_here or one.peer == to.peer)
+            next(others, to).end("too many connections")
+
+    def note(self, connection: "BoundedConnection") -> None:
+        """Note whether a client owes a request, and that it sent something just now."""
+        self.waiting.pop(connection, None)
+        if not connection.complete and not connection.transport.is_closing():
+            self.waiting[connection] = None
 
 
 class _TitledTransport:
@@ -63,12 +81,20 @@ class _TitledTransport:
 
 
 class BoundedConnection(GatheredBody):
-    """A connection within `bounds`, which a subclass for each server holds."""
+    """A connection within `bounds`, which a subclass for each server holds.
+
+    When there is no place left, a new connection takes the place of the one that has been silent for longest with no
+    complete request, be it without a head, with half a body, or between two requests. So slow clients, for whom a
+    connection costs nothing, keep nobody out. If all have complete requests, the new connection is ended.
+    """
 
     bounds: Bounds
+    complete = 0
+    """Complete requests that are not answered."""
     _deadline: asyncio.TimerHandle | None = None
     _stuck: asyncio.TimerHandle | None = None
-    _peer = ""
+    peer = ""
+    """Address of the client."""
     _silent = 0
 
     @classmethod
@@ -77,25 +103,26 @@ class BoundedConnection(GatheredBody):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
         super().connection_made(transport)
-        self._peer = self.client[0] if self.client else ""
-        self.bounds.here[self._peer] += 1
-        if len(self.connections) > self.bounds.connections or self.bounds.here[self._peer] > self.bounds.each:
-            self._end("too many connections")
-        else:
+        self.peer = self.client[0] if self.client else ""
+        self.bounds.here[self.peer] += 1
+        self.bounds.give_place(self)
+        if not transport.is_closing():
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._deadline, self._stuck):
             if timer is not None:
                 timer.cancel()
-        self.bounds.here[self._peer] -= 1
-        if not self.bounds.here[self._peer]:
-            del self.bounds.here[self._peer]
+        self.bounds.waiting.pop(self, None)
+        self.bounds.here[self.peer] -= 1
+        if not self.bounds.here[self.peer]:
+            del self.bounds.here[self.peer]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
+        self.bounds.note(self)
         self._silent += len(data)
         self._unset_keepalive_if_required()
         try:
@@ -131,16 +158,19 @@ class BoundedConnection(GatheredBody):
     def on_message_complete(self) -> None:
         self._silent = 0
         if not self.parser.should_upgrade():
+            self.complete += _is_open(self.cycle)
+            self.bounds.note(self)
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
         # Before the parent's call, which may begin the next request at once.
+        self.complete = max(0, self.complete - 1)  # The answer may come before the end of its request.
         self._await_head()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stuck = self.loop.call_later(self.bounds.unread, self._end, "answer not read")
+        self._stuck = self.loop.call_later(self.bounds.unread, self.end, "answer not read")
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -166,16 +196,19 @@ class BoundedConnection(GatheredBody):
                 return
 
     def _await_head(self) -> None:
+        self.bounds.note(self)
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self.loop.call_later(self.bounds.head, self._look)
 
     def _look(self) -> None:
         if not _is_open(self.cycle):
-            self._end("no request")
+            self.end("no request")
 
-    def _end(self, reason: str) -> None:
+    def end(self, reason: str) -> None:
+        """Cut the connection, and count why."""
         self.bounds.counts[reason] += 1
+        self.bounds.waiting.pop(self, None)
         self.transport.abort()
 
 

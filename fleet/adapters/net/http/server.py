@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from fleet.adapters.net.http.connection import BoundedConnection, Bounds
 from fleet.adapters.net.listening import listen
+from fleet.core.proxies import Proxies
 from fleet.ground.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,8 @@ class HttpServer:
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         bounds: Of its connections.
-        proxies: Addresses or networks, separated by commas, whose X-Forwarded headers are trusted.
+        proxies: Addresses or networks, separated by commas, whose X-Forwarded headers are trusted, and which may have
+            all connections.
 
     Raises:
         ConfigError: The address is in use or not this machine's.
@@ -40,6 +42,7 @@ class HttpServer:
         self, app: FastAPI, host: str, port: int, *, bounds: Bounds | None = None, proxies: str = "127.0.0.1,::1"
     ) -> None:
         self.bounds = bounds or Bounds()
+        self.bounds.proxies = Proxies(proxies)
         self.counts: Counter[str] = Counter()
         """Failed TLS handshakes."""
         try:
