@@ -22,7 +22,7 @@ from tests.support.recordings import recordings
 from tests.support.role_site import SHARDS, RoleSite, one_of_each_shard, role_site
 from tests.support.until import until
 
-pytestmark = pytest.mark.conversation
+pytestmark = pytest.mark.scripted
 
 LIMIT = 120.0
 WORDS = recordings("en")[2].pcm()

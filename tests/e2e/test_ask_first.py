@@ -17,7 +17,7 @@ from tests.support.recordings import recordings
 from tests.support.role_site import RoleSite, role_site
 from tests.support.until import until
 
-pytestmark = pytest.mark.conversation
+pytestmark = pytest.mark.scripted
 
 LIMIT = 120.0
 WORDS = recordings("en")[2].pcm()

@@ -10,8 +10,8 @@ from tests.support.command_line import CommandLine, command_line
 from tests.support.fleet_process import FleetProcess, children, fleet_up
 from tests.support.ports import free_port
 
-# Nobody speaks here, so that no speech engine needs to be loaded.
-NOWHERE = {"ASR_BASE_URL": "http://127.0.0.1:9/v1", "TTS_BASE_URL": "http://127.0.0.1:9/v1"}
+# Nobody speaks here, so that no speech engine needs to be loaded, and no demo model, which takes a second.
+NOWHERE = {f"{model}_BASE_URL": "http://127.0.0.1:9/v1" for model in ("ASR", "TTS", "LLM")} | {"LLM_MODEL": "none"}
 
 
 def refuse(directory: Path, **settings: str) -> str:

@@ -7,24 +7,25 @@ import pytest
 
 from fleet.workbench.bench.machine import Machine
 from fleet.workbench.bench.result import as_json, members
-from tests.benchmarks.all import AllExperiment
+from fleet.workbench.bench.udp import UdpFigures
+from tests.benchmarks.all import AllExperiment, AllFigures
 from tests.benchmarks.compare import read_figures
 from tests.benchmarks.operations import CONNECT, DUPLEX, SATURATED, UPLINK, at_rate
-from tests.benchmarks.peer import FLEET, UP
+from tests.benchmarks.peer import FLEET, UP, PeerExperiment
 from tests.benchmarks.plots import draw_plots
+from tests.benchmarks.scale import ScaleExperiment
 
 LIMIT = 550
 FEW, KNOWN, RATE, STREAMS = 10, 40, 10, 3
 
 
-# Servers are started anew for each number of known devices.
-@pytest.mark.parametrize("known", [[KNOWN], pytest.param([FEW, KNOWN], marks=pytest.mark.slow)])
-async def test_every_operation_is_measured_and_drawn(tmp_path: Path, known: list[int]) -> None:
+@pytest.mark.slow
+async def test_all_benchmarks_are_one(tmp_path: Path) -> None:
     experiment = AllExperiment(
         connected=FEW,
         rates=[RATE],
         streams=STREAMS,
-        devices=known,
+        devices=[FEW, KNOWN],
         shards=[16],
         requests=[20],
         turns=10,
@@ -34,6 +35,27 @@ async def test_every_operation_is_measured_and_drawn(tmp_path: Path, known: list
     )
     async with asyncio.timeout(LIMIT):
         found = await experiment.measure(lambda what: None)
+    assert found.udp.cases and found.bootstrap and found.turn
+    judge(found, tmp_path, [FEW, KNOWN])
+
+
+async def test_every_operation_is_measured_and_drawn(tmp_path: Path) -> None:
+    """The benchmarks that have no test of their own; the others' figures are left empty."""
+    servers = PeerExperiment(checkout=None, connected=FEW, rates=[RATE], streams=STREAMS, seconds=0.4, repeats=1)
+    # Servers are started anew for each number of known devices.
+    scale = ScaleExperiment(devices=[KNOWN], shards=[16], rate=RATE, calls=10, seconds=0.4, repeats=1)
+    async with asyncio.timeout(LIMIT):
+        found = AllFigures(
+            servers=await servers.measure(lambda _: None),
+            udp=UdpFigures([], []),
+            bootstrap=[],
+            turn=[],
+            scale=await scale.measure(lambda _: None),
+        )
+    judge(found, tmp_path, [KNOWN])
+
+
+def judge(found: AllFigures, tmp_path: Path, known: list[int]) -> None:
     servers = {server.server: server for server in found.servers}
     assert set(servers) == {FLEET, UP}
     for server in servers.values():

@@ -17,7 +17,7 @@ from tests.support.redis_store import opened
 from tests.support.role_site import NOWHERE
 
 MAC = "02:75:70:00:00:01"
-SILENT = {"ASR_BASE_URL": NOWHERE, "TTS_BASE_URL": NOWHERE}
+SILENT = {f"{model}_BASE_URL": NOWHERE for model in ("ASR", "TTS", "LLM")} | {"LLM_MODEL": "none"}
 
 
 def test_it_ends_in_order_and_leaves_nothing_running(tmp_path: Path) -> None:
