@@ -10,7 +10,7 @@ from tests.support.role_site import role_site
 from tests.support.scraped import ready, scrape
 from tests.support.until import until
 
-REQUESTS = 1500
+REQUESTS = 600
 DEVICES = 10
 BODY = b'{"application":{"name":"xiaozhi","version":"2.4.2"},"board":{"type":"b"}}'
 
