@@ -3,6 +3,7 @@
 `python -m tests.support.deployed_settings` writes deploy/settings, through which Compose hands settings on to roles.
 """
 
+import functools
 from pathlib import Path
 
 import yaml
@@ -44,6 +45,7 @@ def handed_on(role: str) -> str:
     return _HEAD.format(role=role) + "".join(f"{name}\n" for name in names)
 
 
+@functools.cache
 def _composed(role: str) -> dict[str, object]:
     """Return `environment` of a service, as it is written."""
     service = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"][role]

@@ -1,29 +1,25 @@
-"""`fleet tokens` as commands of their own."""
+"""`fleet tokens` as commands."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fleet.adapters.files.operator_tokens import DEVICES_INPUT, OperatorTokens
+from tests.support.command_line import CommandLine, Done, command_line
 
 
-def fleet(file: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FLEET_")}
-    return subprocess.run(
-        [sys.executable, "-m", "fleet", "tokens", *words],
-        env=kept | {"FLEET_OPERATOR_TOKENS_FILE": str(file)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+@pytest.fixture(scope="module")
+def kept() -> Iterator[CommandLine]:
+    with command_line() as one:
+        yield one
 
 
 @pytest.mark.requirement("REG-22")
-def test_a_token_is_made_listed_and_revoked(tmp_path: Path) -> None:
+def test_a_token_is_made_listed_and_revoked(kept: CommandLine, tmp_path: Path) -> None:
+    def fleet(file: Path, *words: str) -> Done:
+        return kept.run("tokens", *words, FLEET_OPERATOR_TOKENS_FILE=str(file))
+
     file = tmp_path / "tokens"
     made = fleet(file, "new", "--scope", DEVICES_INPUT, "anna")
     assert made.returncode == 0, made.stderr
