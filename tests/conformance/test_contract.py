@@ -1,7 +1,7 @@
 """The checks of the device contract, each under its own id, against a `fleet up` of its own.
 
-By default every check runs on the first kind of device that it applies to; `scripts/test --slow` runs all of them on
-all kinds, ten times.
+By default every check runs on the first kind of device that it applies to, and storms come at full strength for a
+quarter of their time; `scripts/test --slow` runs all of them on all kinds, ten times, with whole storms.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fleet.workbench.conformance.checks import select
+from fleet.workbench.conformance.checks import bootstrap_storm, mqtt_storm, select
 from fleet.workbench.conformance.command import STOCK
 from fleet.workbench.conformance.own_server import own_server
 from fleet.workbench.conformance.results import Result
@@ -44,7 +44,13 @@ def judge(tasks: Sequence[Task]) -> dict[tuple[str, str], list[Result]]:
 
 @pytest.fixture(scope="module")
 def once() -> dict[tuple[str, str], list[Result]]:
-    return judge(DEFAULT)
+    with pytest.MonkeyPatch.context() as patch:
+        for storm, values in ((mqtt_storm, {"_DEVICES": 500, "_WINDOW": 2.5}), (bootstrap_storm, {"_SECONDS": 1})):
+            for name, value in values.items():
+                patch.setattr(storm, name, value)
+            # The devices are chosen once.
+            patch.setattr(storm, "_macs", storm._macs.__wrapped__)
+        return judge(DEFAULT)
 
 
 @pytest.fixture(scope="module")
