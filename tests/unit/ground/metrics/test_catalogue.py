@@ -109,7 +109,7 @@ def test_every_reason_of_the_api_and_the_front_is_known() -> None:
     written |= {slug(f"bootstrap: {reason}") for reason in get_args(RefusalReason)}
     for path in ("http/connection.py", "tls/listener.py"):
         text = (ROOT / "fleet/adapters/net" / path).read_text(encoding="utf-8")
-        written |= {slug(one) for one in re.findall(r'(?:counts\[|_end, |_end\()"([^"]+)"', text)}
+        written |= {slug(one) for one in re.findall(r'(?:counts\[|\bend, |\bend\()"([^"]+)"', text)}
     limited = {"activation", "bootstrap", "input", "photo"}
     written |= {slug(f"device: {door}") for door in limited}
     assert written == set(http.API_REFUSALS)
