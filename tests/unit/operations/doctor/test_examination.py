@@ -13,6 +13,7 @@ from fleet.operations.doctor.examination import PARTS, examine
 from fleet.operations.doctor.finding import Finding, Findings, ok
 from fleet.operations.doctor.run import choose_parts
 from fleet.operations.doctor.site import SiteUnderTest, open_site
+from tests.support.ports import free_port
 
 
 async def well(site: SiteUnderTest) -> Findings:
@@ -36,7 +37,8 @@ async def lose(site: SiteUnderTest) -> Findings:
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[SiteUnderTest]:
-    async with open_site(load(data_dir=tmp_path)) as opened:
+    # Somebody's api may be at the usual port of the machine on which this runs.
+    async with open_site(load(data_dir=tmp_path, http_port=free_port())) as opened:
         yield opened
 
 
