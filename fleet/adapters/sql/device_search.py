@@ -37,7 +37,8 @@ _SCATTERED = 4
 _MIDDLE = 30_000
 """Devices that an index may name so that a walk in the order of MACs looks only at these."""
 _MOST_WINDOWS = 4
-_LONGEST_CURSOR = 600
+_LONGEST_CURSOR = 1_400
+"""Room for a name of 200 characters of four bytes."""
 
 
 class CursorError(ValueError):
@@ -239,7 +240,7 @@ class _Order:
         return tuple_(*values) if len(values) > 1 else values[0]
 
     def write(self, place: _Place, stamp: str) -> str:
-        return base64.urlsafe_b64encode(json.dumps([stamp, *place]).encode()).decode().rstrip("=")
+        return base64.urlsafe_b64encode(json.dumps([stamp, *place], ensure_ascii=False).encode()).decode().rstrip("=")
 
     def read(self, cursor: str, stamp: str) -> _Place:
         try:

@@ -9,6 +9,8 @@ from fleet.adapters.sql.device_search import CursorError, DeviceSearch, FoundDev
 from fleet.core.query.conditions import Condition, QueryError, names_field
 from fleet.core.query.fields import DEVICE_FIELDS
 from fleet.core.query.parser import parse
+from fleet.roles.control.access import Principal
+from fleet.roles.control.cursors import Cursors
 from fleet.roles.control.problems import Problem, not_found
 from fleet.wire.control.devices import Device, DeviceQuery
 from fleet.wire.topics import canonical_mac
@@ -78,16 +80,21 @@ def shape_of(device: RegisteredDevice) -> Device:
     return Device.model_validate(device_json(device))
 
 
-async def page_of(search: DeviceSearch, condition: Condition, query: DeviceQuery) -> FoundDevices:
-    """Return a page of a search.
+async def page_of(
+    search: DeviceSearch, condition: Condition, query: DeviceQuery, cursors: Cursors, who: Principal
+) -> FoundDevices:
+    """Return a page of a search; its cursor is signed.
 
     Raises:
         Problem: Its cursor is not one of this search (400).
     """
+    place = cursors.read(who, "devices", query.cursor)
+    cursor = str(place[0]) if place else ""
     try:
-        return await search.page(condition, sort=query.sort, cursor=query.cursor, limit=query.limit)
+        page = await search.page(condition, sort=query.sort, cursor=cursor, limit=query.limit)
     except CursorError as error:
         raise Problem(400, "bad-cursor", str(error)) from error
+    return FoundDevices(page.devices, cursors.write(who, "devices", [page.cursor]) if page.cursor else "")
 
 
 def _time(at: int) -> str | None:

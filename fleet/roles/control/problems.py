@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from fleet.adapters.sql.device_rows import VersionConflict
 from fleet.adapters.sql.idempotency_rows import ReservationLost
@@ -65,7 +66,14 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
     code = http.HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
     detail = {404: "there is nothing at this path", 405: "this path has other methods"}.get(error.status_code)
-    return _answer(request, Problem(error.status_code, code, detail or str(error.detail), headers=error.headers))
+    headers = {"Allow": _methods(request)} if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED else error.headers
+    return _answer(request, Problem(error.status_code, code, detail or str(error.detail), headers=headers))
+
+
+def _methods(request: Request) -> str:
+    """Return the methods of a path; Starlette names those of its first route."""
+    found = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
+    return ", ".join(sorted({method for route in found for method in route.methods}))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

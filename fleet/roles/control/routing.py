@@ -15,7 +15,7 @@ from fleet.roles.control.access import ANY_SCOPE, TokenAccess
 from fleet.roles.control.problems import Problem
 from fleet.wire.control.strict_json import UnfitJson, read_json
 
-__all__ = ["ANY_SCOPE", "OPEN", "ControlRoute", "Routes"]
+__all__ = ["ANY_SCOPE", "OPEN", "VERSIONED", "ControlRoute", "RouteNotes", "Routes"]
 
 OPEN: Final = ""
 """The scope of a route that needs no token."""
@@ -50,6 +50,26 @@ class RouteOptions(TypedDict, total=False):
     """Bytes; `LARGEST_BODY` unless named."""
     hidden: bool
     """Whether the documentation leaves the route out."""
+    notes: "RouteNotes"
+    """What the documentation says beyond the shapes of the endpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteNotes:
+    """What only some routes have."""
+
+    takes: tuple[str, ...] = ()
+    """Content types of the request, if it is no JSON."""
+    gives: tuple[str, ...] = ()
+    """Content types of the answer, if it is not only JSON."""
+    refusals: tuple[int, ...] = ()
+    """Statuses of errors."""
+    headers: tuple[str, ...] = ()
+    """Headers of the request that count."""
+
+
+VERSIONED: Final = RouteNotes(headers=("If-Match",))
+"""Of routes whose endpoint calls `versions.expected_version`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +86,8 @@ class RouteTerms:
 class ControlRoute(APIRoute):
     """A route that checks the token before it reads the body; `Routes` makes them."""
 
-    def __init__(self, path: str, endpoint: Endpoint, terms: RouteTerms, **more: Any) -> None:
-        self.terms = terms
+    def __init__(self, path: str, endpoint: Endpoint, terms: RouteTerms, notes: RouteNotes, **more: Any) -> None:
+        self.terms, self.notes = terms, notes
         super().__init__(path, endpoint, **more)
 
     def get_route_handler(self) -> Handle:
@@ -135,6 +155,7 @@ class Routes:
                 f"/v1{path}",
                 endpoint,
                 terms,
+                more.get("notes", RouteNotes()),
                 methods=[method],
                 status_code=more.get("status", 200),
                 include_in_schema=not more.get("hidden", False),

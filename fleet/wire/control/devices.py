@@ -51,7 +51,7 @@ class DeviceQuery(Shape):
     """Which devices are asked for, and what of them."""
 
     filter: FilterText = ""
-    cursor: Annotated[str, Field(max_length=600, description="`next` of the page before.")] = ""
+    cursor: Annotated[str, Field(max_length=2_000, description="`next` of the page before.")] = ""
     limit: Annotated[int, Field(ge=1, le=500)] = 50
     fields: Annotated[str, Field(max_length=400, description="Fields of each device, with commas between them.")] = ""
     sort: Literal["mac", "name", "last_seen", "-last_seen"] = "mac"

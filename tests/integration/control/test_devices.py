@@ -1,5 +1,6 @@
 """Devices over the REST API, with both kinds of database; the client of fleet sends the requests."""
 
+import base64
 import csv
 import io
 import json
@@ -105,6 +106,22 @@ async def test_pages_go_on_and_facets_are_counted(client: AsyncFleetClient) -> N
     assert [len(page.items) for page in pages] == [3, 3, 1]
     [sites, online] = (await client.send(devices.counts("tag.site,online"))).items
     assert (sites.values, online.values) == ({"a": 4, "b": 3}, {"false": 7})
+
+
+async def test_a_cursor_holds_for_one_list_of_one_tenant(stage: ControlStage, client: AsyncFleetClient) -> None:
+    for mac in (MAC, SECOND):
+        await client.send(devices.register(DeviceAddition(mac=mac, name="😀" * 200)))
+    cursor = (await stage.ask("GET /v1/devices?limit=1&sort=name")).json()["next"]
+    [found] = (await stage.ask(f"GET /v1/devices?limit=1&sort=name&cursor={cursor}")).json()["items"]
+    assert found["mac"] == SECOND
+    for token, query in ((FULL, "sort=mac"), (FULL, "sort=name&filter=online"), (STRANGER, "sort=name")):
+        answer = await stage.ask(f"GET /v1/devices?limit=1&{query}&cursor={cursor}", token)
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad-cursor"), query
+    cursor = (await stage.ask("GET /v1/devices?limit=1")).json()["next"]
+    text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    for place in range(len(text)):
+        damaged = base64.urlsafe_b64encode(text[:place] + bytes([text[place] ^ 1]) + text[place + 1 :]).decode()
+        assert (await stage.ask(f"GET /v1/devices?cursor={damaged.rstrip('=')}")).status_code == 400, place
 
 
 async def test_what_the_device_told_is_read(stage: ControlStage, client: AsyncFleetClient) -> None:

@@ -47,6 +47,18 @@ async def test_a_static_group_has_the_members_that_were_added(client: AsyncFleet
     assert (await client.send(devices.search())).items, "its devices stay"
 
 
+async def test_the_list_of_groups_goes_on_from_a_cursor_of_its_tenant(
+    stage: ControlStage, client: AsyncFleetClient
+) -> None:
+    for name in "abc":
+        await client.send(groups.add(GroupAddition(name=name)))
+    found = [one.name async for page in client.pages(groups.listing(limit=2)) for one in page.items]
+    assert found == ["a", "b", "c"]
+    cursor = (await stage.ask("GET /v1/groups?limit=2")).json()["next"]
+    for token, text in ((STRANGER, cursor), (FULL, "1"), (FULL, f"{cursor}x")):
+        assert (await stage.ask(f"GET /v1/groups?cursor={text}", token)).json()["code"] == "bad-cursor", text
+
+
 async def test_a_dynamic_group_has_the_members_that_its_query_means_now(client: AsyncFleetClient) -> None:
     assert await status(client, groups.add(GroupAddition(name="a", query="tag.site<1"))) == 400
     group = await client.send(groups.add(GroupAddition(name="a", query="tag.site=a")))

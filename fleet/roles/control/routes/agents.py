@@ -16,7 +16,7 @@ from fleet.roles.control.agents.trial import try_document
 from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.problems import Problem, not_found
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import etag, expected_version
 from fleet.wire.agents import AgentDocument, CompiledAgent
@@ -38,11 +38,11 @@ class AgentsRoutes:
         routes.add("GET /agents", self.list_agents, AGENTS_READ)
         routes.add("POST /agents", self.create, AGENTS_WRITE, model=Agent, status=201)
         routes.add("GET /agents/{agent}", self.read, AGENTS_READ, model=Agent)
-        routes.add("PATCH /agents/{agent}", self.change, AGENTS_WRITE, model=Agent)
-        routes.add("DELETE /agents/{agent}", self.remove, AGENTS_WRITE, status=204)
+        routes.add("PATCH /agents/{agent}", self.change, AGENTS_WRITE, model=Agent, notes=VERSIONED)
+        routes.add("DELETE /agents/{agent}", self.remove, AGENTS_WRITE, status=204, notes=VERSIONED)
         routes.add("GET /agents/{agent}/versions", self.list_versions, AGENTS_READ)
-        routes.add("POST /agents/{agent}:publish", self.publish, AGENTS_WRITE, model=AgentVersion)
-        routes.add("POST /agents/{agent}:rollback", self.roll_back, AGENTS_WRITE, model=AgentVersion)
+        routes.add("POST /agents/{agent}:publish", self.publish, AGENTS_WRITE, model=AgentVersion, notes=VERSIONED)
+        routes.add("POST /agents/{agent}:rollback", self.roll_back, AGENTS_WRITE, model=AgentVersion, notes=VERSIONED)
         routes.add("POST /agents/{agent}:try", self.try_draft, AGENTS_WRITE)
 
     async def list_agents(self, who: Who, limit: Limit = 50, cursor: Cursor = "") -> ListPage[Agent]:

@@ -10,7 +10,7 @@ from fleet.adapters.sql.audit_rows import AuditEntry, AuditFilter, AuditRows
 from fleet.core.permissions import AUDIT_READ
 from fleet.roles.control.access import Who
 from fleet.roles.control.cursors import Cursor, Limit
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import RouteNotes, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.audit import AuditRecord
 from fleet.wire.control.shapes import GivenTime, ListPage, milliseconds_of, time_of
@@ -35,7 +35,7 @@ class AuditRoutes:
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._rows, self._cursors = AuditRows(services.database), services.cursors
         routes.add("GET /audit", self.list_entries, AUDIT_READ)
-        routes.add("GET /audit:export", self.export, AUDIT_READ)
+        routes.add("GET /audit:export", self.export, AUDIT_READ, notes=RouteNotes(gives=("application/x-ndjson",)))
 
     async def list_entries(
         self, who: Who, wanted: Wanted, limit: Limit = 50, cursor: Cursor = ""

@@ -14,7 +14,7 @@ from fleet.core.permissions import CONVERSATIONS_READ, CONVERSATIONS_WRITE
 from fleet.roles.control.access import Principal, Who
 from fleet.roles.control.device_queries import read_mac
 from fleet.roles.control.problems import not_found
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import RouteNotes, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.conversations import (
     ConversationFilter,
@@ -30,6 +30,7 @@ _HIDDEN = ("tenant", "conversation", "mac", "search")
 ConversationId = Annotated[int, Path(ge=1, le=2**62)]
 Number = Annotated[int, Query(ge=0, le=2**62)]
 _PAGE = 200
+_LINES = RouteNotes(gives=("application/x-ndjson",))
 
 
 class ConversationRoutes:
@@ -38,7 +39,7 @@ class ConversationRoutes:
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services = services
         routes.add("GET /conversations", self.list_conversations, CONVERSATIONS_READ)
-        routes.add("GET /conversations:export", self.export, CONVERSATIONS_READ, model=ConversationTurn)
+        routes.add("GET /conversations:export", self.export, CONVERSATIONS_READ, model=None, notes=_LINES)
         routes.add("GET /conversations/{conversation}", self.read, CONVERSATIONS_READ, model=ConversationTurns)
         routes.add("DELETE /conversations/{conversation}", self.delete, CONVERSATIONS_WRITE, status=204, model=None)
         routes.add("DELETE /devices/{mac}/data", self.erase, CONVERSATIONS_WRITE, model=Erased)

@@ -16,7 +16,7 @@ from fleet.roles.control.access import Principal, Who, milliseconds, source_of
 from fleet.roles.control.device_queries import read_mac
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.request_ids import request_id
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import expected_version
 from fleet.wire.control.devices import DecisionOutcome, TenantChoice
@@ -29,7 +29,7 @@ class EndRoutes:
 
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services, self._store = services, services.store
-        routes.add("POST /devices/{mac}:forget", self.forget, DEVICES_WRITE)
+        routes.add("POST /devices/{mac}:forget", self.forget, DEVICES_WRITE, notes=VERSIONED)
         routes.add("POST /devices/{mac}:move", self.move, DEVICES_WRITE, model=DecisionOutcome)
 
     async def forget(self, request: Request, who: Who, mac: str) -> DecisionOutcome:

@@ -20,7 +20,7 @@ from fleet.roles.control.access import Principal, Who
 from fleet.roles.control.device_queries import device_json, read_query
 from fleet.roles.control.idempotency import HEADER
 from fleet.roles.control.problems import Problem
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import RouteNotes, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.device_file import (
     DeviceFileReader,
@@ -47,7 +47,9 @@ _ROWS = 50
 """Devices that are written between two pauses."""
 _SILENT_SECONDS = 20.0
 """Longest wait for the next piece of a file."""
-_FORMATS: dict[str, Format] = {"text/csv": "csv", "application/x-ndjson": "ndjson", "application/ndjson": "ndjson"}
+_LINES = "application/x-ndjson"
+_FORMATS: dict[str, Format] = {"text/csv": "csv", _LINES: "ndjson", "application/ndjson": "ndjson"}
+_IMPORT = RouteNotes(takes=tuple(_FORMATS), refusals=(415,))
 
 
 class ExportQuery(Shape):
@@ -62,14 +64,16 @@ class FileRoutes:
 
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services, self._database = services, services.database
-        routes.add("GET /devices:export", self.export, DEVICES_READ, model=None)
-        routes.add("POST /devices:import", self.import_, DEVICES_WRITE, streamed=True)
+        routes.add(
+            "GET /devices:export", self.export, DEVICES_READ, model=None, notes=RouteNotes(gives=("text/csv", _LINES))
+        )
+        routes.add("POST /devices:import", self.import_, DEVICES_WRITE, streamed=True, notes=_IMPORT)
 
     async def export(self, who: Who, query: Annotated[ExportQuery, Query()]) -> StreamingResponse:
         """Return the devices that a query means as a file. What a spreadsheet takes for a formula is marked as text."""
         condition = read_query(query.filter)
         tags = await TagKeys(self._database).of(who.tenant)
-        kind = "text/csv; charset=utf-8; header=present" if query.format == "csv" else "application/x-ndjson"
+        kind = "text/csv; charset=utf-8; header=present" if query.format == "csv" else _LINES
         headers = {"Content-Disposition": f'attachment; filename="devices.{query.format}"'}
         lines = self._csv(who, condition, tags) if query.format == "csv" else self._ndjson(who, condition)
         return StreamingResponse(lines, headers=headers, media_type=kind)

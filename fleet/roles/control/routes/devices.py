@@ -14,7 +14,7 @@ from fleet.core.query.fields import milliseconds
 from fleet.roles.control.access import Principal, Who
 from fleet.roles.control.device_queries import device_json, page_of, read_fields, read_mac, read_query, shape_of
 from fleet.roles.control.problems import Problem, not_found
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import etag, expected_version
 from fleet.wire.control.devices import (
@@ -50,9 +50,9 @@ class DeviceRoutes:
         routes.add("POST /devices", self.register, DEVICES_WRITE, model=Device, status=201)
         routes.add("GET /devices:counts", self.count, DEVICES_READ)
         routes.add("GET /devices/{mac}", self.read, DEVICES_READ, model=Device)
-        routes.add("PATCH /devices/{mac}", self.change, DEVICES_WRITE, model=Device)
-        routes.add("PUT /devices/{mac}/tags", self.put_tags, DEVICES_WRITE, model=Device)
-        routes.add("PATCH /devices/{mac}/tags", self.patch_tags, DEVICES_WRITE, model=Device)
+        routes.add("PATCH /devices/{mac}", self.change, DEVICES_WRITE, model=Device, notes=VERSIONED)
+        routes.add("PUT /devices/{mac}/tags", self.put_tags, DEVICES_WRITE, model=Device, notes=VERSIONED)
+        routes.add("PATCH /devices/{mac}/tags", self.patch_tags, DEVICES_WRITE, model=Device, notes=VERSIONED)
         routes.add("GET /devices/{mac}/tools", self.tools, DEVICES_READ)
         routes.add("GET /devices/{mac}/presence", self.presence, DEVICES_READ)
 
@@ -60,7 +60,7 @@ class DeviceRoutes:
         """Return a page of the devices that a query means."""
         names, condition = read_fields(query.fields), read_query(query.filter)
         search = DeviceSearch(self._database, who.tenant)
-        page = await page_of(search, condition, query)
+        page = await page_of(search, condition, query, self._services.cursors, who)
         answer: dict[str, Any] = {
             "items": [device_json(one, names) for one in page.devices],
             "next": page.cursor or None,

@@ -18,11 +18,13 @@ from fleet.roles.control.following.filters import EventFilter
 from fleet.roles.control.following.shares import ShareTaken
 from fleet.roles.control.following.stream import LIFE_SECONDS
 from fleet.roles.control.problems import Problem, not_found
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import RouteNotes, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.events import EventPage, EventQuery
 
 STREAM = "text/event-stream"
+_EVENTS = RouteNotes(gives=("application/json", STREAM), headers=("Last-Event-ID",))
+_TRANSCRIPT = RouteNotes(gives=(STREAM,), refusals=(406,))
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _MOST_KINDS = 32
 _LONGEST_ID = 19
@@ -33,8 +35,8 @@ class EventRoutes:
 
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services, self._following = services, services.following
-        routes.add("GET /events", self.read, EVENTS_READ, model=EventPage)
-        routes.add("GET /devices/{mac}/transcript", self.watch, CONVERSATIONS_READ, model=None)
+        routes.add("GET /events", self.read, EVENTS_READ, model=EventPage, notes=_EVENTS)
+        routes.add("GET /devices/{mac}/transcript", self.watch, CONVERSATIONS_READ, model=None, notes=_TRANSCRIPT)
 
     async def read(self, request: Request, who: Who, query: Annotated[EventQuery, Query()]) -> Response:
         """Return stored events, the oldest first; with `Accept: text/event-stream` those that happen.

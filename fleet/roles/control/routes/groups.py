@@ -12,9 +12,10 @@ from fleet.adapters.sql.token_rows import NameTaken
 from fleet.core.permissions import DEVICES_READ, GROUPS_WRITE
 from fleet.core.query.conditions import EVERYTHING, AllOf, Comparison
 from fleet.roles.control.access import Principal, Who
+from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_queries import check_agentless, device_json, page_of, read_fields, read_query
 from fleet.roles.control.problems import Problem, not_found
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import etag, expected_version
 from fleet.wire.control.devices import DevicePage, DeviceQuery
@@ -33,8 +34,8 @@ class GroupRoutes:
         routes.add("GET /groups", self.list, DEVICES_READ)
         routes.add("POST /groups", self.add, GROUPS_WRITE, model=Group, status=201)
         routes.add("GET /groups/{group}", self.read, DEVICES_READ, model=Group)
-        routes.add("PATCH /groups/{group}", self.change, GROUPS_WRITE, model=Group)
-        routes.add("DELETE /groups/{group}", self.remove, GROUPS_WRITE, model=None, status=204)
+        routes.add("PATCH /groups/{group}", self.change, GROUPS_WRITE, model=Group, notes=VERSIONED)
+        routes.add("DELETE /groups/{group}", self.remove, GROUPS_WRITE, model=None, status=204, notes=VERSIONED)
         routes.add("GET /groups/{group}/members", self.members, DEVICES_READ, model=DevicePage)
         routes.add("POST /groups/{group}/members:add", self.add_members, GROUPS_WRITE, model=MemberChange)
         routes.add("POST /groups/{group}/members:remove", self.remove_members, GROUPS_WRITE, model=MemberChange)
@@ -42,13 +43,14 @@ class GroupRoutes:
     async def list(
         self,
         who: Who,
-        cursor: Annotated[str, Query(pattern=r"^\d{0,18}$")] = "",
-        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+        cursor: Cursor = "",
+        limit: Limit = 100,
     ) -> GroupPage:
         """Return the groups, in the order in which they were made."""
-        found = await GroupRows(self._database, who.tenant).page(int(cursor or "0"), limit + 1)
-        more = len(found) > limit
-        return GroupPage(items=[_shape(row) for row in found[:limit]], next=str(found[limit - 1].id) if more else None)
+        place = self._services.cursors.read(who, "groups", cursor)
+        found = await GroupRows(self._database, who.tenant).page(int(str(place[0])) if place else 0, limit + 1)
+        more = self._services.cursors.write(who, "groups", [found[limit - 1].id]) if len(found) > limit else None
+        return GroupPage(items=[_shape(row) for row in found[:limit]], next=more)
 
     async def add(self, request: Request, who: Who, body: GroupAddition) -> Response:
         """Make a group; with a query it is dynamic: its members are the devices that the query means at the time."""
@@ -106,7 +108,7 @@ class GroupRoutes:
         wanted = read_query(query.filter)
         condition = inside if wanted == EVERYTHING else AllOf((inside, wanted))
         search = DeviceSearch(self._database, who.tenant)
-        page = await page_of(search, condition, query)
+        page = await page_of(search, condition, query, self._services.cursors, who)
         return JSONResponse({"items": [device_json(one, names) for one in page.devices], "next": page.cursor or None})
 
     async def add_members(self, request: Request, who: Who, group: GroupId, body: MemberMacs) -> Response:

@@ -10,7 +10,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
 from fleet.core.permissions import MEANINGS
-from fleet.roles.control.routing import ANY_SCOPE, OPEN, ControlRoute, Routes
+from fleet.roles.control.openapi_operation import complete
+from fleet.roles.control.routing import OPEN, ControlRoute, Routes
 
 _PAGE = Path(__file__).parent.parent / "page"
 _KINDS = {"docs": "text/html; charset=utf-8", "docs.js": "text/javascript", "docs.css": "text/css"}
@@ -94,23 +95,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     schemas["Problem"] = _PROBLEM
     scopes = ", ".join(f"`{scope}`: {meaning}" for scope, meaning in MEANINGS.items())
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "description": f"Scopes: {scopes}"}}
-    for methods in found["paths"].values():
-        for operation in methods.values():
-            _complete(operation)
+    for route in routes:
+        for method in (route.methods or ()) if route.include_in_schema else ():
+            complete(found["paths"][route.path_format][method.lower()], route)
     return found
-
-
-def _complete(operation: dict[str, Any]) -> None:
-    """Say which errors an operation has."""
-    scope = operation.get("x-scope", OPEN)
-    statuses = [400, 404, 413, 422, 429, 500, 503]
-    if scope != OPEN:
-        statuses += [401]
-        needed = "Needs any token." if scope == ANY_SCOPE else f"Needs the scope `{scope}`."
-        operation["description"] = "\n\n".join(filter(None, (operation.get("description"), needed)))
-    if scope not in (OPEN, ANY_SCOPE):
-        statuses += [403]
-    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    answers = operation["responses"]
-    for status in (*statuses, 409, 412):
-        answers[str(status)] = {"description": "See `code`.", "content": problem}

@@ -16,7 +16,7 @@ from fleet.roles.control.access import Who
 from fleet.roles.control.agents.compiler import AgentCompiler, changed_fields
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.problems import Problem, not_found
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import etag, expected_version
 from fleet.wire.control.providers import NewProvider, Provider, ProviderChange, ProviderProof
@@ -41,8 +41,8 @@ class ProvidersRoutes:
         routes.add("GET /providers", self.list_providers, AGENTS_READ)
         routes.add("POST /providers", self.create, PROVIDERS_WRITE, model=Provider, status=201)
         routes.add("GET /providers/{provider}", self.read, AGENTS_READ, model=Provider)
-        routes.add("PATCH /providers/{provider}", self.change, PROVIDERS_WRITE, model=Provider)
-        routes.add("DELETE /providers/{provider}", self.remove, PROVIDERS_WRITE, status=204)
+        routes.add("PATCH /providers/{provider}", self.change, PROVIDERS_WRITE, model=Provider, notes=VERSIONED)
+        routes.add("DELETE /providers/{provider}", self.remove, PROVIDERS_WRITE, status=204, notes=VERSIONED)
         routes.add("POST /providers/{provider}:test", self.prove, PROVIDERS_WRITE)
 
     async def list_providers(self, who: Who, limit: Limit = 50, cursor: Cursor = "") -> ListPage[Provider]:

@@ -24,7 +24,7 @@ from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.request_ids import request_id
-from fleet.roles.control.routing import OPEN, Routes
+from fleet.roles.control.routing import OPEN, RouteNotes, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.shapes import ListPage, milliseconds_of, time_of, time_or_none
 from fleet.wire.control.tokens import FirstToken, MadeToken, NewToken, Token
@@ -44,7 +44,9 @@ class TokensRoutes:
         self._wrong = Buckets(WRONG_TOKENS)
         routes.add("GET /tokens", self.list_tokens, TOKENS_WRITE)
         routes.add("POST /tokens", self.make, TOKENS_WRITE, model=MadeToken, status=201)
-        routes.add("POST /tokens:first", self.make_first, OPEN, model=MadeToken, status=201)
+        routes.add(
+            "POST /tokens:first", self.make_first, OPEN, model=MadeToken, status=201, notes=RouteNotes(refusals=(403,))
+        )
         routes.add("GET /tokens/{token}", self.read, TOKENS_WRITE)
         routes.add("DELETE /tokens/{token}", self.revoke, TOKENS_WRITE, status=204)
 
