@@ -247,11 +247,12 @@ def _public(what: str, base_url: str) -> str:
     """Return the address without a user, a password or a query."""
     try:
         parts = urlsplit(base_url)
-        place = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
+        host, port = parts.hostname, parts.port
     except ValueError:
         raise _no_address(what) from None
-    if parts.scheme not in ("http", "https") or not place:
+    if parts.scheme not in ("http", "https") or not host or port == 0:
         raise _no_address(what)
+    place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
 
 

@@ -11,9 +11,9 @@ from fleet.core.query.terms import Term
 _EQUALITY = ("=", "!=", ":")
 _ORDER = ("=", "!=", "<", "<=", ">", ">=")
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,62}")
-_AGO = re.compile(r"-(\d{1,6})([smhdw])")
+_AGO = re.compile(r"-([0-9]{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_VERSION = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:\.\d{1,6})?")
+_VERSION = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:\.\d{1,6})?", re.ASCII)
 _PART_BITS = 20
 _MOST_OF_PART = (1 << _PART_BITS) - 1
 

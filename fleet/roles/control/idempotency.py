@@ -52,12 +52,13 @@ class Idempotency:
             Problem: The key is malformed (400), its request is under way or may have had its effect (409), or it
                 belongs to another request (422).
         """
-        key = request.headers.get(HEADER)
+        sent = request.headers.getlist(HEADER)
         who = getattr(request.state, "principal", None)
-        if key is None or request.method not in _METHODS or not isinstance(who, Principal):
+        if not sent or request.method not in _METHODS or not isinstance(who, Principal):
             return await handle(request)
-        if not _KEY.fullmatch(key):
-            raise Problem(400, "bad-key", f"{HEADER} has 1 to 200 visible ASCII characters")
+        key = ", ".join(sent)
+        if not _KEY.fullmatch(key):  # Two headers make a space in it.
+            raise Problem(400, "bad-key", f"{HEADER} has 1 to 200 visible ASCII characters, and is sent once")
         held = Reservation(who.tenant, _own_key(who, key), secrets.token_hex(16))
         kept = await self._reserve(held, _digest(request, body))
         if kept is not None:

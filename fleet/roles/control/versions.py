@@ -18,10 +18,11 @@ def expected_version(request: Request) -> int | None:
     """Return the version that a change is of; None if it is of any.
 
     Raises:
-        Problem: The header is malformed (400).
+        Problem: The header is malformed, or sent twice (400).
     """
-    named = request.headers.get("if-match", "").strip()
-    if named in ("", "*"):
+    sent = request.headers.getlist("if-match")
+    named = ", ".join(sent).strip()
+    if not sent or named == "*":
         return None
     found = _TAG.fullmatch(named)
     if found is None:

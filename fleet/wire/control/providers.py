@@ -1,14 +1,26 @@
 """Providers: the catalogue of endpoints that agents name."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr, StringConstraints
 
 from fleet.wire.agents import ProviderKind
 from fleet.wire.control.agents import ObjectName
 from fleet.wire.control.shapes import Shape
 
-Address = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s?#@]+)?$", max_length=500)]
+
+def _address(text: str) -> str:
+    """Refuse what no client can connect to."""
+    parts = urlsplit(text)
+    if text and (not parts.hostname or parts.port == 0):
+        raise ValueError("an address like http://host:8000/v1 is expected")
+    return text
+
+
+Address = Annotated[
+    str, StringConstraints(pattern=r"^(https?://[^\s?#@]+)?$", max_length=500), AfterValidator(_address)
+]
 Text = Annotated[str, StringConstraints(max_length=128)]
 Key = Annotated[SecretStr, Field(max_length=1000)]
 Voices = Annotated[list[Text], Field(max_length=200)]

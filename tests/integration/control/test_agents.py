@@ -194,7 +194,8 @@ async def test_a_key_comes_in_and_never_out(site: Site) -> None:
     assert (await site.ask(f"PATCH /v1/providers/{provider}", json=moved))["has_key"] is False
     proof = await site.ask(f"POST /v1/providers/{provider}:test")
     assert proof["reachable"] is False and "sk-secret" not in str(proof)
-    await site.ask("POST /v1/providers", 422, json={**body, "name": "x", "base_url": "http://user:pw@host/v1"})
+    for address in ("http://user:pw@host/v1", "http://host:0/v1", "http://:1/v1", "http://[::1/v1", "http://h:x/v1"):
+        await site.ask("POST /v1/providers", 422, json={**body, "name": "x", "base_url": address})
     draft = {"voice": {"provider": "house"}}
     await site.ask(f"PATCH /v1/agents/{agent}", json={"draft": draft})
     assert "no provider house" in str(await site.ask(f"POST /v1/agents/{agent}:publish", 422))

@@ -55,11 +55,20 @@ async def test_every_error_is_a_problem(stage: ControlStage) -> None:
         ("POST /v1/tokens", {"json": {**NEW, "name": "\0"}}, 400, "invalid"),
         ("GET /v1/audit?since=soon", {}, 422, "invalid"),
         ("DELETE /v1/tokens/1", {"headers": {"Idempotency-Key": ""}}, 400, "bad-key"),
+        ("PATCH /v1/groups/1", {"json": {}, "headers": {"If-Match": ""}}, 400, "bad-etag"),
+        ("PATCH /v1/groups/1", {"json": {}, "headers": {"If-Match": '"1", "2"'}}, 400, "bad-etag"),
     ):
         answer = await stage.ask(verb, **more)
         assert (answer.status_code, answer.json().get("code")) == (status, code), f"{verb}: {answer.text[:300]}"
         assert answer.headers["content-type"] == "application/problem+json"
         assert {"type", "title", "detail", "instance", "request_id"} <= answer.json().keys()
+
+
+@pytest.mark.parametrize(("header", "code"), [("Idempotency-Key", "bad-key"), ("If-Match", "bad-etag")])
+async def test_a_header_that_counts_is_sent_once(stage: ControlStage, header: str, code: str) -> None:
+    headers = [("Authorization", f"Bearer {FULL}"), (header, '"1"'), (header, '"2"')]
+    answer = await stage.client.patch("/v1/groups/1", headers=headers, json={})
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
 async def test_a_fault_of_the_server_says_nothing_of_it(stage: ControlStage, monkeypatch: pytest.MonkeyPatch) -> None:

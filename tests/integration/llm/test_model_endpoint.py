@@ -14,6 +14,9 @@ async def test_an_endpoint_is_named_without_user_password_and_query() -> None:
     assert str(endpoint) == "ASR https://host.example:8443/v1"
     assert not endpoint.is_openai
     await endpoint.aclose()
+    endpoint = ModelEndpoint("ASR", "http://[::1]:1/v1", None)
+    assert str(endpoint) == "ASR http://[::1]:1/v1"
+    await endpoint.aclose()
 
 
 async def test_openai_itself_is_recognised() -> None:
@@ -25,7 +28,7 @@ async def test_openai_itself_is_recognised() -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        *["", "host/v1", "ws://host/v1", "http:///v1", "http://[::1/v1", "http://h:0x1/v1"],
+        *["", "host/v1", "ws://host/v1", "http:///v1", "http://[::1/v1", "http://h:0x1/v1", "http://h:0/v1"],
         *["http://a..b/v1", "http://.a/v1", f"http://{'a' * 64}.example/v1", "http://a\x7f/v1", "http://h\udc80/v1"],
     ],
 )

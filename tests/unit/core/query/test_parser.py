@@ -79,6 +79,8 @@ def test_a_query_means(query: str, condition: Condition) -> None:
         ("=a", 0, "a field or a word is missing"),
         ("name<a", 4, "takes = != :"),
         ("firmware<new", 9, "a version like"),
+        ("firmware<٢", 9, "a version like"),
+        ("last_seen>-١d", 10, "a time like"),
         ("last_seen>soon", 10, "a time like"),
         ("last_seen>-999999w", 10, "out of range"),
         ("online=yes", 7, "true or false"),
