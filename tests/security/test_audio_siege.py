@@ -4,14 +4,14 @@ Ten minutes of each kind of forging in virtual time: test_audio_forging.py.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from random import Random
 from statistics import mean
 
 import pytest
+import pytest_asyncio
 
 from fleet.workbench.conformance.context import CheckContext, Setup
 from fleet.workbench.conformance.steering import voice
@@ -25,6 +25,9 @@ from tests.support.process import accepts
 from tests.support.role_site import role_site
 from tests.support.scraped import ready, scrape
 from tests.support.until import until
+
+# One site serves all tests, so all run in its loop.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RATE = 500.0
 """Forged packets a second."""
@@ -44,16 +47,27 @@ class Site:
 
     context: CheckContext
     metrics: int
+    before: Mapping[str, float] = field(default_factory=dict)
+    """What was dropped before this test."""
 
     def dropped(self, reason: str) -> float:
+        """Return how many datagrams this test saw dropped."""
+        return self.counted(reason) - self.before.get(reason, 0)
+
+    def counted(self, reason: str) -> float:
         return scrape(self.metrics).value("fleet_edge_drops_total", reason=reason)
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
+def site(besieged: Site) -> Site:
+    return replace(besieged, before={reason: besieged.counted(reason) for reason in ("not_audio", "rate")})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def besieged(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
     metrics = free_port()
     async with Steering(LOOPBACK, 0) as steering:
-        with role_site(tmp_path, steering.url) as roles:
+        with role_site(tmp_path_factory.mktemp("siege"), steering.url) as roles:
             roles.api()
             roles.worker()
             roles.edge(FLEET_LANGUAGE="en", FLEET_METRICS_PORT=str(metrics), FLEET_METRICS_HOST=LOOPBACK)
