@@ -16,6 +16,7 @@ from fleet.core.ports import (
     ToolOffer,
     Transcript,
     Tts,
+    TurnDetector,
     VoiceOptions,
 )
 from fleet.ground.errors import ProviderError
@@ -102,12 +103,12 @@ def takes(method: Callable[..., object], name: str) -> bool:
         return False
 
 
-def has_room(asr: Asr) -> bool:
-    """Whether a recogniser can do work that may turn out to be useless.
+def has_room(model: Asr | TurnDetector) -> bool:
+    """Whether a recogniser or turn detector can do work that may turn out to be useless.
 
     One with a bounded queue may have a property of this name: whether more than half of its places are free.
     """
-    return bool(getattr(asr, "has_room", True))
+    return bool(getattr(model, "has_room", True))
 
 
 @asynccontextmanager

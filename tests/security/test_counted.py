@@ -55,6 +55,7 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
         ("fleet_early_work_skipped", "too_often"),
         ("fleet_early_work_skipped", "recogniser_busy"),
     ],
+    "speech without end": [("fleet_utterances", "too_often")],
     "echo cancellers that nobody gives back": "nobody is refused: the place is taken from who does not play",
     "ssrc guessing": [(EDGE, "unknown_ssrc")],
     "sequence 0xFFFFFFFF": [(EDGE, "jump")],

@@ -36,6 +36,11 @@ class SmartTurn:
         # The first run is slow. Run it now, so that no user waits for it.
         self._judge(bytes(2 * RATE))
 
+    @property
+    def has_room(self) -> bool:
+        """Whether more than half of the engine's places are free."""
+        return self._engine.has_room
+
     async def finished(self, pcm: bytes) -> float:
         """Return the probability that the speaker has finished; see `fleet.core.ports.TurnDetector`."""
         return await self._engine.run(partial(self._judge, pcm), TIMEOUT)

@@ -45,15 +45,16 @@ tts_ttfb: Final = HistogramMetric(
 utterances: Final = CounterMetric(
     "fleet_utterances",
     "Utterances by outcome: understood, empty (no words in it), failed (recognition failed), undelivered (no worker), "
-    "unheard (push-to-talk without speech), passed_over (spoken over an answer, which goes on); and texts that devices "
-    "detected: wake_word, typed, typed_too_long, typed_too_often.",
+    "unheard (push-to-talk without speech), passed_over (spoken over an answer, which goes on), too_often (dropped: "
+    "FLEET_RATE_INPUT); and texts that devices detected: wake_word, typed, typed_too_long, typed_too_often.",
     "edge",
     {"outcome": label_values("utterances")},
 )
 early_work_skipped: Final = CounterMetric(
     "fleet_early_work_skipped",
     "Pauses in utterances that were not recognised and judged, so that a longer silence had to end the utterance: "
-    "too_often (the device pauses more than once a second), recogniser_busy (half of its places were taken).",
+    "too_often (the device pauses more than once a second, or in long utterances), recogniser_busy (half of its places "
+    "were taken, or 16 pauses are being recognised).",
     "edge",
     {"reason": ("too_often", "recogniser_busy")},
 )

@@ -19,7 +19,8 @@ class OperatorGroup(SettingGroup):
     """File with the hashes of operators' bearer tokens. `fleet tokens new` writes it; changes take effect at once. The
     gateway reads it if FLEET_GATEWAY_TOKENS is true."""
     rate_input: str = setting("1/20", ("api", "edge"), syntax=RATE)
-    """Texts for one device, from operators and from its own user."""
+    """Texts for one device from operators; texts that its own user types; utterances of its user. Each has a limit of
+    its own."""
 
     @field_validator("rate_input")
     @classmethod

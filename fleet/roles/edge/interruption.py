@@ -6,6 +6,7 @@ import logging
 from fleet.core.interruption import INTERRUPTING, QUIET_SECONDS, HeldAnswer, Verdict
 from fleet.ground.errors import FleetError
 from fleet.ground.metrics import turns as timed
+from fleet.ground.requester import working_for
 from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.uplink import Uplink
 from fleet.roles.edge.listening.utterance_collector import Utterance
@@ -135,10 +136,11 @@ class Interruption:
         if collector and not self._task and not self._recognition.preparing and held.wants_text(now):
             held.texts += 1
             agent, device = self._transport.agent.current, self._transport.opened.device
-            if not self._services.early_work.may_begin(device, agent.asr, now):
+            so_far = collector.so_far()
+            if not self._services.early_work.may_begin(device, agent.asr, now, len(so_far.pcm)):
                 return now + _POLL_SECONDS
-            with self._transport.fields():
-                self._task = self._services.tasks.start("overlap", self._recognise(held, collector.so_far(), now))
+            with self._transport.fields(), working_for(device):
+                self._task = self._services.tasks.start("overlap", self._recognise(held, so_far, now))
         return now + _POLL_SECONDS
 
     def close(self) -> None:

@@ -51,8 +51,11 @@ class EdgeServices:
     wake_words: WakeWords = field(init=False)
     questions: Buckets = field(init=False)
     """Rate limits of typed questions, by MAC."""
+    utterances: Buckets = field(init=False)
+    """Rate limits of utterances, by MAC."""
 
     def __post_init__(self) -> None:
         self.wake_words = WakeWords(self.settings.wake_words.split(","))
         self.agents = EdgeAgents(self.settings, self.asr, self.documents, self.speech)
-        self.questions = Buckets(Rate.parse(self.settings.rate_input))
+        rate = Rate.parse(self.settings.rate_input)
+        self.questions, self.utterances = Buckets(rate), Buckets(rate)

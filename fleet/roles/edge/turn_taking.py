@@ -190,6 +190,11 @@ class TurnTaking:
         if self.continuous and self.overlap.ignores(utterance):
             self._services.counters["coughs"] += 1
             return
+        if self._services.utterances.take(self._transport.opened.device, now):
+            timed.utterances.add("too_often")
+            self.ending.recognition.drop_early()
+            _go_on(self.mode, self.uplink, self._press)
+            return
         with self._transport.fields():
             seconds = {"speech_seconds": round(utterance.voiced_ms / 1000, 2)}
             self._services.traces.note(self._transport.opened.device, "heard")
@@ -211,10 +216,7 @@ class TurnTaking:
             text = ""
         if not text:
             timed.utterances.add("empty")
-            if self.mode in ("auto", "realtime") and self.uplink.gate == "held":
-                self.uplink.resume()
-            elif self.mode is None and self.uplink.pressed:
-                self._press.answer_silent_press()
+            _go_on(self.mode, self.uplink, self._press)
             return
         self._services.traces.note(self._transport.opened.device, "understood")
         agent = self._transport.agent
@@ -264,6 +266,14 @@ class TurnTaking:
             self.uplink.hold()
         if self.mode is None and self.uplink.pressed:
             self._press.finish(wait)
+
+
+def _go_on(mode: ListenMode | None, uplink: Uplink, press: PushToTalk) -> None:
+    """Go on after an utterance that has no answer."""
+    if mode in ("auto", "realtime") and uplink.gate == "held":
+        uplink.resume()
+    elif mode is None and uplink.pressed:
+        press.answer_silent_press()
 
 
 def _reference(opened: OpenSessionCommand, services: EdgeServices) -> EchoReference | None:

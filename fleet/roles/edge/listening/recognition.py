@@ -8,6 +8,7 @@ from fleet.core.ports import Transcript
 from fleet.core.text.phrases import Phrase
 from fleet.ground.errors import FleetError
 from fleet.ground.metrics import turns
+from fleet.ground.requester import working_for
 from fleet.ground.tasks import provider_errors
 from fleet.ground.tracing import spans
 from fleet.ground.tracing import turns as traced
@@ -74,7 +75,7 @@ class Recognition:
         if self.running:
             return None
         early = self._early = EarlyRecognition(utterance)
-        with self._transport.fields():
+        with self._transport.fields(), working_for(self._transport.opened.device):
             early.task = self._services.tasks.start("early recognition", self._prepare(early, utterance))
         return early
 
@@ -82,7 +83,8 @@ class Recognition:
         """Recognise an utterance; cancel the recognition of an older one."""
         early, self._early = self._early, None
         self.cancel()
-        self._task = self._services.tasks.start("recognition", self._recognise(utterance, early))
+        with working_for(self._transport.opened.device):
+            self._task = self._services.tasks.start("recognition", self._recognise(utterance, early))
 
     def cancel(self) -> None:
         self.drop_early()

@@ -4,8 +4,11 @@ import asyncio
 import logging
 from typing import Protocol
 
+from fleet.adapters.contained import has_room
+from fleet.core.ports import ASR_RATE
 from fleet.core.turn_end import TurnEnd
 from fleet.ground.errors import FleetError
+from fleet.ground.requester import working_for
 from fleet.roles.edge.listening.listening_period import ListeningPeriod
 from fleet.roles.edge.listening.recognition import EarlyRecognition, Recognition
 from fleet.roles.edge.listening.tentative_turns import TentativeTurns
@@ -21,6 +24,8 @@ REJOIN_MS = 300.0
 """Speech that shows that the user went on; less is a cough."""
 
 
+REJOINED_BYTES = 30 * ASR_RATE * 2
+"""Of a longer utterance what follows is one of its own: speech without end would be recognised twice."""
 OVERLAP_PAUSE_MS = 120.0
 """Silence after which speech over an answer is judged: what is said there is short, and its first syllable alone may
 read as a word that interrupts."""
@@ -86,12 +91,13 @@ class TurnEnding:
         if not pressed:
             self._judged_ms = so_far.voiced_ms
         device, now = self._transport.opened.device, asyncio.get_running_loop().time()
-        if not self._services.early_work.may_begin(device, self._transport.agent.current.asr, now):
+        asr, size = self._transport.agent.current.asr, len(so_far.pcm)
+        if not self._services.early_work.may_begin(device, asr, now, size):
             self._rule.leave_unjudged()
             return
         early = self.recognition.prepare(so_far)
         if not pressed:
-            with self._transport.fields():
+            with self._transport.fields(), working_for(device):
                 self._judging = self._services.tasks.start("turn end", self._judge(so_far, early, period))
 
     def note_voice(self) -> None:
@@ -110,7 +116,7 @@ class TurnEnding:
         match self._rule.decide(period.collector.silence_ms):
             case "tentative" if self.tentative.turn is None and not self._answers.busy:
                 # An answer to the end alone would not be the answer to the whole.
-                if self.recognition.prepared_whole:
+                if self.recognition.prepared_whole and self._may_prepare():
                     self.tentative.begin(self._rule.note_tentative())
             case "commit":
                 self.end()
@@ -145,15 +151,22 @@ class TurnEnding:
         if self._answered is None or collector.voiced_ms < REJOIN_MS:
             return False
         (utterance, at), self._answered = self._answered, None
+        if len(utterance.pcm) > REJOINED_BYTES:
+            return False
         if now - at > REJOIN_SECONDS + collector.voiced_ms / 1000:
             return False
         collector.rejoin(utterance)
         self._rule.go_on()
         return True
 
+    def _may_prepare(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        return self._services.early_work.may_prepare(self._transport.opened.device, now)
+
     async def _judge(self, so_far: Utterance, early: EarlyRecognition | None, period: ListeningPeriod) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._take_sound(so_far.pcm, period), name="sound of the pause")
+            if has_room(self._services.turn_detector):
+                group.create_task(self._take_sound(so_far.pcm, period), name="sound of the pause")
             group.create_task(self._take_text(so_far, early, period), name="text of the pause")
 
     async def _take_sound(self, pcm: bytes, period: ListeningPeriod) -> None:

@@ -9,6 +9,7 @@ from fleet.adapters.speech.opus import silence
 from fleet.core.playback_gauge import PlaybackGauge
 from fleet.core.playout import Playout
 from fleet.ground.metrics import turns as timed
+from fleet.ground.requester import working_for
 from fleet.ground.tracing import turns as traced
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.speech import MOST_PACKETS, SpokenAnswer, synthesise
@@ -71,7 +72,8 @@ class Downlink:
         speech.prepare(Playout(fmt.frame_ms, filler, device, self._transport.pacing), self._services.counters, now)
         self.speech = speech
         self._gauge = PlaybackGauge(fmt.frame_ms)
-        self._task = self._services.tasks.start("speech", synthesise(speech, self._transport.agent, fmt, self))
+        with working_for(self._transport.opened.device):
+            self._task = self._services.tasks.start("speech", synthesise(speech, self._transport.agent, fmt, self))
         if speech.playout.started:
             log.info("speech begins")
             self._services.socket.wheel.set(self._timer, now)

@@ -1,6 +1,7 @@
 """S1 to S8, U12 and S15 of the device's contract, as far as an edge alone shows them."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -8,6 +9,7 @@ from fleet.adapters.speech.echo_stream import EchoPool
 from fleet.adapters.speech.stream_state import LOST
 from fleet.core.reference import NOTHING
 from fleet.ground.errors import Overloaded, ProviderError, Unavailable
+from fleet.ground.metrics import turns as timed
 from fleet.wire import packet
 from fleet.wire.edge_messages import AnswerInterruptedEvent, UtteranceEvent
 from tests.support.edge_stage import LIMIT, QUIET, Device, Stage, on_stage, opus_like
@@ -91,6 +93,31 @@ async def test_push_to_talk_begins_the_turn_on_release_and_not_on_silence() -> N
         await stage.send("listening_stopped")
         await stage.heard()
         assert stage.asr.markers() == [1, 2, 3, 4, 0, 10, 11, 12, 13]
+
+
+@pytest.mark.parametrize("mode", ["auto", "manual", "realtime"])
+async def test_utterances_are_limited_for_each_device(mode: str) -> None:
+    pressed, counted = mode == "manual", timed.utterances._own
+    before, sent = counted[("too_often",)], 0
+
+    def refused(count: int) -> Callable[[], bool]:
+        return lambda: counted[("too_often",)] == before + count
+
+    async with on_stage(rate_input="0.001/2") as stage:
+        device = await stage.open()
+        for number in range(1, 5):
+            await stage.listen(mode)
+            device.say(silence=0 if pressed else 5)
+            sent += 6 if pressed else 11
+            await stage.received(sent)
+            if pressed:
+                await stage.send("listening_stopped")
+            if number <= 2:
+                await stage.heard(number)
+                await stage.send("speech_aborted")
+            else:
+                await stage.until(refused(number - 2))
+        assert len(stage.utterances()) == 2
 
 
 async def test_push_to_talk_without_speech_says_nothing() -> None:

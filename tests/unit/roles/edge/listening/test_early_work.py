@@ -3,13 +3,15 @@
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from fleet.core.ports import Transcript
 from fleet.ground.metrics import turns
-from fleet.roles.edge.listening.early_work import LONGEST_BYTES, RATE, EarlyWork
+from fleet.roles.edge.agents import EdgeAgent
+from fleet.roles.edge.listening.early_work import HEAD_STARTS, LONGEST_BYTES, MOST, RATE, EarlyWork
 from tests.support.edge_stage import PROOF, QUIET, Device, ScriptedAsr, Stage, on_stage, opus_like, settle
 
 WAITS: dict[str, Any] = {"pause_ms": 60, "endpoint_ms": 200, "endpoint_max_ms": 240}
@@ -35,6 +37,41 @@ def test_a_device_has_a_burst_and_then_one_a_second_and_takes_nothing_from_anoth
     assert work.may_begin("b", Recogniser(), 0.0)
     assert [work.may_begin("a", Recogniser(), now) for now in (0.9, 1.0, 1.1, 2.0)] == [False, True, False, True]
     assert turns.early_work_skipped.read() - before == Counter({("too_often",): 5})
+
+
+def test_a_pause_in_a_long_utterance_costs_as_much_as_several() -> None:
+    work = EarlyWork()
+    begun = [work.may_begin("a", Recogniser(), now, 60 * LONGEST_BYTES) for now in (0.0, 3.9, 4.0, 7.9)]
+    assert begun == [True, False, True, False]
+
+
+async def test_few_utterances_that_may_go_on_are_recognised_at_once() -> None:
+    class Endpoint(Recogniser):
+        async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+            await asyncio.get_running_loop().create_future()
+            return Transcript("")
+
+    work, agent = EarlyWork(), cast(EdgeAgent, SimpleNamespace(asr=Endpoint(), transcribe=Endpoint().transcribe))
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work.recognise(agent, b"")) for _ in range(MOST)]
+        await asyncio.sleep(0)
+        assert await work.recognise(agent, b"") is None
+        assert not work.may_begin("a", agent.asr, 0.0)
+        tasks[0].cancel()
+        await asyncio.wait(tasks[:1])
+        assert work.may_begin("a", agent.asr, 0.0)
+        for task in tasks:
+            task.cancel()
+
+
+def test_few_answers_are_prepared_for_a_device_that_ends_no_utterance() -> None:
+    work = EarlyWork()
+    assert [work.may_prepare("a", 0.0) for _ in range(HEAD_STARTS.burst + 2)] == [True] * HEAD_STARTS.burst + [
+        False
+    ] * 2
+    assert work.may_prepare("b", 0.0)
+    assert not work.may_prepare("a", 3.0)
+    assert work.may_prepare("a", 3.5)
 
 
 def test_a_busy_recogniser_costs_the_device_nothing() -> None:

@@ -45,7 +45,8 @@ class Stage:
         tasks = SimpleNamespace(start=self._start)
         services = SimpleNamespace(asr=self.asr, counters=Counter(), tasks=tasks, early_work=EarlyWork())
         agent = SimpleNamespace(asr=self.asr, transcribe=self.asr.transcribe)
-        line = SimpleNamespace(fields=nullcontext, agent=SimpleNamespace(current=agent))
+        opened = SimpleNamespace(device="aa:bb:cc:dd:ee:ff")
+        line = SimpleNamespace(fields=nullcontext, agent=SimpleNamespace(current=agent), opened=opened)
         self.recognition = Recognition(cast(DownlinkTransport, line), cast(EdgeServices, services), self)
 
     def _start(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
