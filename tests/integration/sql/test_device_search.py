@@ -17,6 +17,7 @@ from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_conditions import Conditions, needle, search_text
 from fleet.adapters.sql.device_counts import DeviceCounts, ValueCounts
+from fleet.adapters.sql.device_matches import DeviceMatches
 from fleet.adapters.sql.device_rows import DeviceChange, DeviceRows, NewDevice, RegisteredDevice
 from fleet.adapters.sql.device_search import SORTS, CursorError, DeviceSearch, Sort
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
@@ -226,6 +227,16 @@ async def test_every_query_finds_what_its_words_say(
         count, complete = await search.count(condition)
         assert count == len(expected) if complete else count <= len(expected), query
         assert complete or few < DEVICES, query
+
+
+async def test_few_devices_are_matched_as_they_are_found(database: Database) -> None:
+    devices = make_devices(1, MINE, 0)
+    await fill(database, devices, 9)
+    vips = {one.mac for one in devices[:9]}
+    conditions = [parse(query, DEVICE_FIELDS, NOW) for query in QUERIES]
+    met = await DeviceMatches(database).matching(MINE, conditions, [mac_number(one.mac) for one in devices])
+    for query, condition, found in zip(QUERIES, conditions, met, strict=True):
+        assert found == {mac_number(one.mac) for one in devices if meets(one, condition, vips)}, query
 
 
 @pytest.mark.parametrize("query", ["agent=kids", "agent:kid*", 'agent=""'])
