@@ -23,6 +23,9 @@ _SHARED = ROOT / "fleet/run/start_check.py"
 """Has a function for each role, which checks only settings that the role reads in modules of its own."""
 
 
+_NAMES = Settings.model_fields.keys() | {"plain_host", "control_tls"}
+
+
 @functools.cache
 def readers() -> dict[str, set[str]]:
     """Return the roles of each setting, as far as imports tell."""
@@ -56,7 +59,12 @@ def _tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def _imports(file: Path) -> Iterator[str]:
+@functools.cache
+def _imports(file: Path) -> tuple[str, ...]:
+    return tuple(_imported_by(file))
+
+
+def _imported_by(file: Path) -> Iterator[str]:
     for node in ast.walk(_tree(file)):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
@@ -65,12 +73,18 @@ def _imports(file: Path) -> Iterator[str]:
             yield from (name.name for name in node.names)
 
 
-def _read_in(file: Path) -> Iterator[str]:
+@functools.cache
+def _read_in(file: Path) -> frozenset[str]:
+    return frozenset(_named_in(file))
+
+
+def _named_in(file: Path) -> Iterator[str]:
     for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("settings"):
-            if node.attr in Settings.model_fields:
-                yield node.attr
-            elif node.attr == "plain_host":
+        # To write an expression down again costs most of this.
+        if isinstance(node, ast.Attribute) and node.attr in _NAMES and ast.unparse(node.value).endswith("settings"):
+            if node.attr == "plain_host":
                 yield "tls_only"
             elif node.attr == "control_tls":
                 yield from ("control_cert", "control_host", "control_proxy")
+            else:
+                yield node.attr
