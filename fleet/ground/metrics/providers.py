@@ -5,7 +5,8 @@ from typing import Final
 from fleet.ground.metrics.counter import CounterMetric
 from fleet.ground.metrics.definition import label_values
 
-PROVIDERS: Final = ("llm", "asr", "tts", "vision")
+PROVIDERS: Final = ("llm", "asr", "tts", "vision", "turn", "opus", "audio_input")
+"""Models, and the engines of an edge: ends of turns, its codec, and what comes from microphones."""
 KINDS: Final = label_values("provider_errors")
 
 errors: Final = CounterMetric(

@@ -344,11 +344,13 @@ async def test_silent_device_is_closed_after_one_and_a_half_keepalives(
     front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, presence_topic(mac))
-    client = await device(front, keys, mac, keepalive=1)
-    await presence(worker, mac)
-    await client.closed()
-    assert (await presence(worker, mac))["online"] is False
-    await counted(front, "silent")
+    async with asyncio.timeout(60):
+        # On a busy machine the broker, which counts too, may be first.
+        while not front.counts["silent"]:
+            client = await device(front, keys, mac, keepalive=1)
+            await presence(worker, mac)
+            await client.closed()
+            assert (await presence(worker, mac))["online"] is False
 
 
 async def test_device_that_does_not_read_is_closed(
