@@ -236,6 +236,8 @@ CATALOGUE = {
         f"{_CONNECTIONS}::test_a_bomb_in_a_body_does_nothing",
         f"{_CONNECTIONS}::test_a_body_of_100_megabytes_is_not_kept",
         "security/test_worker.py::test_junk_of_a_device_is_dropped_and_others_are_served",
+        "integration/control/test_requests.py::test_every_error_is_a_problem",
+        "integration/control/test_tokens.py::test_nobody_without_a_code_gets_a_body_read_that_costs_much",
     ],
     "slow-loris on HTTP": [
         f"{_CONNECTIONS}::test_a_head_that_trickles_is_put_out",

@@ -35,9 +35,14 @@ class FirstTokenCode:
         self._until, self._tries = asyncio.get_running_loop().time() + LIFE_SECONDS, 0
         return "-".join(self._code[at : at + _EACH] for at in range(0, len(self._code), _EACH))
 
+    @property
+    def valid(self) -> bool:
+        """Whether there is a code that somebody can enter."""
+        return bool(self._code) and asyncio.get_running_loop().time() < self._until
+
     def matches(self, text: str) -> bool:
         """Return whether a text is the code; counts a try."""
-        if not self._code or asyncio.get_running_loop().time() >= self._until:
+        if not self.valid:
             return False
         self._tries += 1
         given = "".join(symbol for symbol in text.upper() if symbol.isalnum())

@@ -1,7 +1,6 @@
 """Routes with their scopes: each declares what it needs, and nothing runs before that was checked."""
 
 import asyncio
-import re
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypedDict, Unpack
@@ -14,6 +13,7 @@ from starlette.types import Message, Receive
 from fleet.roles.control.access import ANY_SCOPE, TokenAccess
 from fleet.roles.control.problems import Problem
 from fleet.wire.control.strict_json import UnfitJson, read_json
+from fleet.wire.json_text import count_values
 
 __all__ = ["ANY_SCOPE", "OPEN", "VERSIONED", "ControlRoute", "RouteNotes", "Routes"]
 
@@ -21,14 +21,16 @@ OPEN: Final = ""
 """The scope of a route that needs no token."""
 LARGEST_BODY = 1_000_000
 """Bytes of a request, unless its route has another bound."""
+MOST_VALUES = 3_000
+"""Values in the JSON of a request. To find fault with each takes up to 50 ms; the largest attributes have fewer."""
 BODY_SECONDS = 20.0
 _MOST_READ = 4
 """A body of up to so many times its bound is read to its end, so that the client reads the answer."""
-_NUL = re.compile(rb"\0|(?<!\\)(?:\\\\)*\\u0000")
-"""A NUL character in JSON, as itself or as an escape."""
 
 Endpoint = Callable[..., Any]
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
+Gate = Callable[[Request], None]
+"""Raises a `Problem` for a request whose body is not worth reading."""
 
 
 class Middle(Protocol):
@@ -48,6 +50,8 @@ class RouteOptions(TypedDict, total=False):
     """Whether the endpoint reads the body itself, piece by piece; it then bounds it."""
     largest_body: int
     """Bytes; `LARGEST_BODY` unless named."""
+    gate: Gate
+    """Asked before the body is read; for routes that need no token."""
     hidden: bool
     """Whether the documentation leaves the route out."""
     notes: "RouteNotes"
@@ -79,6 +83,7 @@ class RouteTerms:
     scope: str
     streamed: bool
     largest_body: int
+    gate: Gate | None
     access: TokenAccess
     middle: Middle
 
@@ -101,11 +106,13 @@ class ControlRoute(APIRoute):
                 principal = await terms.access.admit(request, terms.scope)
                 request.state.principal = principal
                 headers = terms.access.limits(principal)
+            if terms.gate is not None:
+                terms.gate(request)
             if terms.streamed:
                 response = await inner(request)
             else:
                 body = await _read(request, terms.largest_body)
-                if _NUL.search(body):
+                if _has_nul(body):
                     raise _nul()
                 again = _ReadRequest(request.scope, _replay(body, request.receive))
                 response = await terms.middle(again, body, inner)
@@ -119,8 +126,11 @@ class _ReadRequest(Request):
     """A request whose body was read; FastAPI asks it for its JSON."""
 
     async def json(self) -> Any:
+        body = await self.body()
+        if count_values(body) > MOST_VALUES:
+            raise Problem(413, "too-large", f"a request has at most {MOST_VALUES} values")
         try:
-            return read_json(await self.body())
+            return read_json(body)
         except UnfitJson as error:
             raise Problem(422, "invalid", f"body: {error}") from error
 
@@ -148,7 +158,9 @@ class Routes:
         """
         method, _, path = verb.partition(" ")
         largest_body = more.get("largest_body", LARGEST_BODY)
-        terms = RouteTerms(scope, more.get("streamed", False), largest_body, self._access, self._middle)
+        terms = RouteTerms(
+            scope, more.get("streamed", False), largest_body, more.get("gate"), self._access, self._middle
+        )
         security: list[dict[str, list[str]]] = [] if scope == OPEN else [{"token": []}]
         self._router.routes.append(
             ControlRoute(
@@ -164,6 +176,11 @@ class Routes:
                 **({"response_model": more["model"]} if "model" in more else {}),
             )
         )
+
+
+def _has_nul(body: bytes) -> bool:
+    """Whether JSON has a NUL character, as itself or as an escape."""
+    return b"\0" in body or b"\\u0000" in body.replace(b"\\\\", b"")
 
 
 def _nul() -> Problem:

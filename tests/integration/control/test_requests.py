@@ -14,7 +14,7 @@ from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.idempotency_rows import IdempotencyRows
 from fleet.adapters.sql.schema import IDEMPOTENCY
 from fleet.roles.control.leader.tidying import Tidying
-from fleet.roles.control.routing import LARGEST_BODY
+from fleet.roles.control.routing import LARGEST_BODY, MOST_VALUES
 from tests.support.control_server import FULL, STRANGER, ControlStage, control_stage
 from tests.support.memory_store import memory_store
 
@@ -35,6 +35,8 @@ async def test_a_sane_request_id_is_kept_and_another_is_replaced(stage: ControlS
 
 async def test_every_error_is_a_problem(stage: ControlStage) -> None:
     long = b'{"name": "' + b"a" * LARGEST_BODY + b'"}'
+    many = b'{"name": "n"' + b"".join(b',"u%d":0' % number for number in range(MOST_VALUES)) + b"}"
+    most = b'{"name": "n"' + b"".join(b',"u%d":0' % number for number in range(MOST_VALUES - 1)) + b"}"
     for verb, more, status, code in (
         ("GET /nothing", {}, 404, "not-found"),
         ("GET /v1/tokens/999", {}, 404, "not-found"),
@@ -43,7 +45,10 @@ async def test_every_error_is_a_problem(stage: ControlStage) -> None:
         ("PATCH /v1/me", {}, 405, "method-not-allowed"),
         ("POST /v1/tokens", {"content": b"{}"}, 422, "invalid"),
         ("POST /v1/tokens", sent(b"{"), 422, "invalid"),
-        ("POST /v1/tokens", sent(b"[" * 100_000), 400, "bad-request"),
+        ("POST /v1/tokens", sent(b"[" * 2_500), 400, "bad-request"),
+        ("POST /v1/tokens", sent(b"[" * 100_000), 413, "too-large"),
+        ("POST /v1/tokens", sent(many), 413, "too-large"),
+        ("POST /v1/tokens", sent(most), 422, "invalid"),
         ("POST /v1/tokens", sent(b'"\xff"'), 400, "bad-request"),
         ("POST /v1/tokens", sent(b'{"name": "\\ud800", "scopes": ["audit:read"]}'), 422, "invalid"),
         ("POST /v1/tokens", sent(b'{"\\ud800": 1}'), 422, "invalid"),
@@ -53,6 +58,9 @@ async def test_every_error_is_a_problem(stage: ControlStage) -> None:
         ("GET /v1/audit?actor=%00", {}, 400, "invalid"),
         ("GET /v1/tokens/%00", {}, 400, "invalid"),
         ("POST /v1/tokens", {"json": {**NEW, "name": "\0"}}, 400, "invalid"),
+        ("POST /v1/tokens", {"json": {**NEW, "name": "\\\0"}}, 400, "invalid"),
+        ("POST /v1/tokens", {"json": {**NEW, "name": "\\u0000"}}, 422, "invalid"),
+        ("POST /v1/tokens", sent(b'{"name": "\0"}'), 400, "invalid"),
         ("GET /v1/audit?since=soon", {}, 422, "invalid"),
         ("DELETE /v1/tokens/1", {"headers": {"Idempotency-Key": ""}}, 400, "bad-key"),
         ("PATCH /v1/groups/1", {"json": {}, "headers": {"If-Match": ""}}, 400, "bad-etag"),

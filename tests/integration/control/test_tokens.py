@@ -3,15 +3,21 @@
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError
 
 from fleet.adapters.files.operator_tokens import OperatorTokens
+from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.schema import TOKEN
 from fleet.core.permissions import SCOPES
-from tests.support.control_server import FULL, STRANGER, ControlStage
+from fleet.core.rates import Rate
+from tests.support.control_server import FULL, STRANGER, ControlStage, empty_control
+from tests.support.memory_store import memory_store
+
+JSON = {"Content-Type": "application/json"}
 
 
 async def test_a_token_is_made_shown_once_and_revoked(stage: ControlStage) -> None:
@@ -115,6 +121,26 @@ async def test_the_first_token_needs_the_code_and_there_is_one_first(empty: Cont
     assert again.status_code == 403
     assert await empty.services.first_token.make(empty.database) == ""
     assert [one["actor"] for one in (await empty.ask("GET /v1/audit", token)).json()["items"]] == ["code"]
+
+
+async def test_nobody_without_a_code_gets_a_body_read_that_costs_much(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.roles.control.routes.tokens.WRONG_TOKENS", Rate(0.001, 3))
+    many = b'{"code": "x"' + b"".join(b',"u%d":0' % number for number in range(80_000)) + b"}"
+    async with empty_control(database, await memory_store(), tmp_path) as empty:
+
+        async def refusal(body: bytes) -> tuple[int, str]:
+            answer = await empty.ask("POST /v1/tokens:first", None, content=body, headers=JSON)
+            return answer.status_code, answer.json()["code"]
+
+        assert await refusal(many) == (403, "wrong-code"), "there is no code"
+        code = await empty.services.first_token.make(empty.database)
+        bodies = (many[:5_000], b"{", b'{"code": 1}', b"{}", many)
+        first, *others = [await refusal(body) for body in bodies]
+        assert first == (413, "too-large")
+        assert others == [(422, "invalid")] * 2 + [(429, "too-many-requests")] * 2, "a malformed request is a try"
+        assert empty.services.first_token.matches(code)
 
 
 async def test_an_operator_of_the_file_works_with_his_scopes(stage: ControlStage) -> None:

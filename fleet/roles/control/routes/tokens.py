@@ -24,7 +24,7 @@ from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.request_ids import request_id
-from fleet.roles.control.routing import OPEN, RouteNotes, Routes
+from fleet.roles.control.routing import OPEN, RouteNotes, RouteOptions, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.shapes import ListPage, milliseconds_of, time_of, time_or_none
 from fleet.wire.control.tokens import FirstToken, MadeToken, NewToken, Token
@@ -32,6 +32,8 @@ from fleet.wire.control.tokens import FirstToken, MadeToken, NewToken, Token
 TokenId = Annotated[int, Path(ge=1, le=2**53)]
 MOST_TOKENS = 1_000
 """Of one tenant."""
+_LARGEST_CODE = 4_096
+"""Bytes of a request with a code: whoever sends it needs no token."""
 _PREFIX = "flt_"
 
 
@@ -44,9 +46,9 @@ class TokensRoutes:
         self._wrong = Buckets(WRONG_TOKENS)
         routes.add("GET /tokens", self.list_tokens, TOKENS_WRITE)
         routes.add("POST /tokens", self.make, TOKENS_WRITE, model=MadeToken, status=201)
-        routes.add(
-            "POST /tokens:first", self.make_first, OPEN, model=MadeToken, status=201, notes=RouteNotes(refusals=(403,))
-        )
+        notes = RouteNotes(refusals=(403,))
+        code = RouteOptions(model=MadeToken, status=201, largest_body=_LARGEST_CODE, gate=self._admit_code, notes=notes)
+        routes.add("POST /tokens:first", self.make_first, OPEN, **code)
         routes.add("GET /tokens/{token}", self.read, TOKENS_WRITE)
         routes.add("DELETE /tokens/{token}", self.revoke, TOKENS_WRITE, status=204)
 
@@ -75,15 +77,9 @@ class TokensRoutes:
 
     async def make_first(self, given: FirstToken, request: Request) -> Response:
         """Make the first token, with all scopes, by the code that control shows on its console."""
-        address = address_of(request)
-        wait = self._wrong.take(address, asyncio.get_running_loop().time())
-        if wait:
-            raise too_many("too many codes from this address", wait)
         code = self._services.first_token
         if not code.matches(given.code):
-            raise Problem(
-                403, "wrong-code", "this code is wrong, expired or used; control shows one while no token exists"
-            )
+            raise _wrong_code()
         origin = Origin(FIRST_TENANT, "code", source_of(request), request_id(request))
         async with self._services.changes.begin(request, origin) as change:
             if await TokenRows(change.sql).any_exist():
@@ -91,6 +87,14 @@ class TokensRoutes:
             answer = await _add(change, FIRST_TENANT, given.name, SCOPES, None)
         code.spend()
         return answer
+
+    def _admit_code(self, request: Request) -> None:
+        """Refuse a request that cannot have the code, before its body is read; every other one counts as a try."""
+        if not self._services.first_token.valid:
+            raise _wrong_code()
+        wait = self._wrong.take(address_of(request), asyncio.get_running_loop().time())
+        if wait:
+            raise too_many("too many codes from this address", wait)
 
     async def revoke(self, who: Who, token: TokenId, request: Request) -> Response:
         """Revoke a token and end its streams. Other processes of control refuse it after at most two seconds."""
@@ -104,6 +108,11 @@ class TokensRoutes:
         self._services.access.forget(token)
         self._services.following.forget([token])
         return answer
+
+
+def _wrong_code() -> Problem:
+    detail = "this code is wrong, expired or used; control shows one while no token exists"
+    return Problem(403, "wrong-code", detail, headers={"Connection": "close"})
 
 
 async def _add(
