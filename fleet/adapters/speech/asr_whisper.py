@@ -48,6 +48,9 @@ _CONTEXT = 448
 SHORTEST_WINDOW, LONGEST_WINDOW = 18.0, 28.0
 """Seconds of the windows into which a long utterance is cut; Whisper's own limit is 30 s."""
 
+_SECONDS_A_SECOND = 0.07
+"""Time that a second of audio takes, on one core of a server."""
+
 _LANGUAGE = re.compile(r"<\|[a-z]{2,3}\|>")
 _FILES = {"model.bin": WHISPER_MODEL, "config.json": WHISPER_CONFIG, "vocabulary.txt": WHISPER_VOCABULARY}
 
@@ -93,7 +96,8 @@ class WhisperAsr:
         said = Transcript("")
         for window in asr_windows.split(pcm, SHORTEST_WINDOW, LONGEST_WINDOW):
             if len(window) >= SHORTEST_BYTES:
-                part = await self._engine.run(partial(self._transcribe, window, language), self._limit)
+                expected = len(window) / 2 / whisper_mel.RATE * _SECONDS_A_SECOND
+                part = await self._engine.run(partial(self._transcribe, window, language), self._limit, expected)
                 if part is None:
                     turns.phantoms.add("prompt")
                 else:

@@ -24,18 +24,20 @@ while a voice is mostly ahead of what plays."""
 
 @dataclass(eq=False, slots=True)
 class _Piece:
-    """Work, and for whom it is."""
+    """Work, for whom it is, and how long it may take."""
 
     work: Callable[[], Any]
     who: str
+    expected: float
     future: Future[Any] = field(default_factory=Future)
 
 
 class Engine:
     """A few threads and the work that waits for them.
 
-    Who has used the engine least lately (`fleet.ground.requester`) goes first, and is the last one to be refused. So
-    somebody who asks again and again makes others wait for one piece of work, not for a queue of them.
+    Who has used the engine least lately (`fleet.ground.requester`), with what is asked for now, goes first and is the
+    last one to be refused. So somebody who asks again and again, or for much, makes others wait for one piece of work,
+    not for a queue of them.
 
     Args:
         name: Of the threads, in errors and in metrics.
@@ -61,7 +63,7 @@ class Engine:
         """Whether more than half of the places are free."""
         return 2 * len(self._work) < self._places
 
-    async def run(self, work: Callable[[], T], timeout: float) -> T:
+    async def run(self, work: Callable[[], T], timeout: float, expected: float = 0.0) -> T:
         """Run `work` in a thread and return its result.
 
         Work that has begun runs to its end and keeps its place, also if the caller is cancelled or times out.
@@ -69,6 +71,7 @@ class Engine:
         Args:
             work: May block; it is not started if the caller was cancelled or timed out before.
             timeout: Seconds from now, with the time in the queue.
+            expected: Seconds that the work may take.
 
         Raises:
             Overloaded: The queue is full.
@@ -76,7 +79,7 @@ class Engine:
         """
         if self._closed:
             raise ProviderError(f"{self._name}: closed", retryable=False)
-        piece = _Piece(work, requester())
+        piece = _Piece(work, requester(), expected)
         self._admit(piece)
         future: asyncio.Future[T] = asyncio.wrap_future(piece.future)
         self._pool.submit(self._run_next)
@@ -120,7 +123,7 @@ class Engine:
             self._work.discard(piece)
 
     def _used(self, piece: _Piece) -> float:
-        return self._use.amount(piece.who, time.monotonic()) if piece.who else 0.0
+        return piece.expected + (self._use.amount(piece.who, time.monotonic()) if piece.who else 0.0)
 
     def _run_next(self) -> None:
         """Run the piece of work that goes first. Runs in a thread, once for each piece that was admitted."""

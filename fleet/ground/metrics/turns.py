@@ -54,7 +54,7 @@ early_work_skipped: Final = CounterMetric(
     "fleet_early_work_skipped",
     "Pauses in utterances that were not recognised and judged, so that a longer silence had to end the utterance: "
     "too_often (the device pauses more than once a second, or in long utterances), recogniser_busy (half of its places "
-    "were taken, or 16 pauses are being recognised).",
+    "were taken, or 128 pauses are being recognised).",
     "edge",
     {"reason": ("too_often", "recogniser_busy")},
 )

@@ -13,7 +13,7 @@ RATE: Final = Rate(1.0, 4)
 LONGEST_SECONDS: Final = 28.0
 """The end of an utterance that is looked at: a recogniser's window."""
 LONGEST_BYTES: Final = int(LONGEST_SECONDS) * ASR_RATE * 2
-MOST: Final = 16
+MOST: Final = 128
 """Recognitions of utterances that may go on, at once: an endpoint has no places of its own that could be taken."""
 HEAD_STARTS: Final = Rate(0.3, 6)
 """Answers of one device that are prepared before its utterance is over: a withdrawn one is a wasted request."""

@@ -88,6 +88,19 @@ async def test_who_has_used_the_engine_less_goes_first_and_is_not_refused() -> N
     engine.close()
 
 
+async def test_short_work_goes_before_long_work() -> None:
+    engine, gate, order = Engine("test", threads=1, queue=3), Gate(), list[str]()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(engine.run(gate, 20))
+        await gate.began()
+        for name, expected in (("long", 2.0), ("short", 0.2)):
+            group.create_task(engine.run(partial(order.append, name), 20, expected))
+            await asyncio.sleep(0)
+        gate.open.set()
+    assert order == ["short", "long"]
+    engine.close()
+
+
 async def test_an_engine_has_room_until_half_of_its_places_are_taken() -> None:
     engine, gate = Engine("test", threads=1, queue=16), Gate()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
