@@ -101,11 +101,11 @@ class ControlRoute(APIRoute):
         async def handle(request: Request) -> Response:
             if "\0" in request.scope["path"] or b"%00" in request.scope["query_string"]:
                 raise _nul()
-            headers: dict[str, str] = {}
+            headers = {"X-Content-Type-Options": "nosniff"}
             if terms.scope != OPEN:
                 principal = await terms.access.admit(request, terms.scope)
                 request.state.principal = principal
-                headers = terms.access.limits(principal)
+                headers |= terms.access.limits(principal)
             if terms.gate is not None:
                 terms.gate(request)
             if terms.streamed:

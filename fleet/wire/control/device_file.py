@@ -1,13 +1,14 @@
 """Files of devices: CSV and NDJSON, read and written line by line.
 
 The columns of CSV are `mac`, `name`, `notes`, `serial`, `attributes` (JSON), and `tag.KEY` for each tag. A cell that a
-spreadsheet would take for a formula gets an apostrophe in front; reading removes it.
+spreadsheet may take for a formula gets an apostrophe in front; reading removes it.
 """
 
 import codecs
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -28,7 +29,11 @@ REPORTED = (
 )
 """What a file that was written here says beyond them; reading passes over it. An agent is assigned, not imported."""
 _TAG = "tag."
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_MARKED = re.compile(
+    r"'|[\t\r\n]|[\s\x00-\x1f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"
+)
+"""How a cell begins that gets an apostrophe: like a formula, though after blanks, in full or small width; or with an
+apostrophe, so that reading takes away what writing added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +134,12 @@ class DeviceFileReader:
         if self._form == "ndjson":
             return self._checked(_json(record))
         if self._heading is None:
-            self._heading = _heading(record)
+            self._heading = _heading(self._row(record))
             return None
         return self._checked(self._cells(record))
 
     def _cells(self, record: str) -> dict[str, Any] | str:
-        cells = next(csv.reader(io.StringIO(record)))
+        cells = self._row(record)
         heading = self._heading or []
         if len(cells) > len(heading):
             return f"it has {len(cells)} cells, and the heading has {len(heading)}"
@@ -153,6 +158,16 @@ class DeviceFileReader:
                     return f"attributes: {found}"
                 values[name] = found
         return {**values, "tags": tags} if tags else values
+
+    def _row(self, record: str) -> list[str]:
+        try:
+            rows = list(csv.reader(io.StringIO(record), strict=True))
+        except csv.Error:
+            rows = []
+        if len(rows) != 1:
+            form = "lines end with LF or CRLF, and a cell with a quote, a comma or a line break is in quotes"
+            raise FileError(f"line {self._line} is no CSV: {form}")
+        return rows[0]
 
     def _checked(self, values: dict[str, Any] | str) -> tuple[int, DeviceLine] | LineError:
         if isinstance(values, str):
@@ -193,16 +208,15 @@ def _row(cells: Iterable[Any]) -> str:
 
 def _safe(cell: Any) -> str:
     text = "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
-    # What begins with an apostrophe gets one more, so that reading takes away what writing added.
-    return f"'{text}" if text.startswith((*_FORMULA, "'")) else text
+    return f"'{text}" if _MARKED.match(text) else text
 
 
 def _plain(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith((*_FORMULA, "'")) else cell
+    return cell[1:] if cell.startswith("'") and _MARKED.match(cell, 1) else cell
 
 
-def _heading(record: str) -> list[str]:
-    names = [name.strip() for name in next(csv.reader(io.StringIO(record)))]
+def _heading(cells: Sequence[str]) -> list[str]:
+    names = [name.strip() for name in cells]
     unknown = [name for name in names if name not in (*COLUMNS, *REPORTED) and not name.startswith(_TAG)]
     if "mac" not in names:
         raise FileError("the heading has no column mac")

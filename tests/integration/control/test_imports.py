@@ -90,6 +90,20 @@ async def test_an_import_ends_after_too_many_wrong_lines(stage: ControlStage, fo
     assert answer.json()["errors"][0]["at"] == "line 3"
 
 
+async def test_a_line_that_is_no_csv_is_refused_and_the_answer_tells_what_was_taken(stage: ControlStage) -> None:
+    for end in (b"a\rb\n", b'"open', b'"a"b'):
+        answer = await send(stage, "csv", f"mac,name\n{MAC},first\n02:00:00:00:00:02,".encode() + end)
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad-file")
+        assert answer.json()["detail"].startswith("line 3 is no CSV: lines end with")
+    assert (await stage.ask(f"GET /v1/devices/{MAC}")).json()["name"] == "first"
+
+
+async def test_no_browser_guesses_what_an_export_is(stage: ControlStage) -> None:
+    answer = await stage.ask("GET /v1/devices:export")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-disposition"].startswith("attachment")
+
+
 async def test_a_key_is_refused_since_no_answer_would_be_kept(stage: ControlStage) -> None:
     answer = await send(stage, "csv", b"mac\n", **{"Idempotency-Key": "k"})
     assert (answer.status_code, answer.json()["code"]) == (400, "bad-key")

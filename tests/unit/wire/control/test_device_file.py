@@ -20,10 +20,16 @@ from fleet.wire.control.device_file import (
     write_csv,
     write_csv_heading,
 )
+from tests.support.every import for_every
 
 MAC = "02:00:00:00:00:01"
 TEXT = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=40)
-NASTY = st.one_of(TEXT, st.sampled_from(["=1+1", "'=1", "''", "+49", "-", "@x", "\t", "\r", '"', "a\r\nb", "a,b", " "]))
+FORMULAS = (*tuple(f"{lead}=1" for lead in ("", *"\t\r\n \xa0\u200b\ufeff\x0b\x0c")), "+1", "-1", "@x")
+WIDE = ("\uff1d1", "\uff0b1", "\uff0d1", "\uff20x", "\u22121", "\ufe661", " \uff1d1")
+NASTY = st.one_of(
+    TEXT,
+    st.sampled_from(["=1+1", *FORMULAS, *WIDE, "'=1", "''", "+49", "-", "@x", "\t", "\r", '"', "a\r\nb", "a,b", " "]),
+)
 TAGS = st.dictionaries(st.sampled_from(["site", "floor", "x/y"]), NASTY.filter(bool), max_size=3)
 
 
@@ -61,6 +67,16 @@ def test_a_spreadsheet_sees_no_formula() -> None:
     text = write_csv(device | {"name": '=HYPERLINK("x")', "notes": "-1", "attributes": {}}, ["site"])
     [cells] = csv.reader(io.StringIO(text))
     assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))] == []
+
+
+@for_every("text", (*FORMULAS, *WIDE))
+def test_whatever_a_spreadsheet_may_run_is_marked_as_text(text: str) -> None:
+    device = dict.fromkeys(REPORTED, "") | {"mac": MAC, "serial": "", "tags": {}, "attributes": {}}
+    written = write_csv(device | {"name": text, "notes": f"'{text}"}, [])
+    [cells] = csv.reader(io.StringIO(written, newline=""))
+    assert cells[1:3] == [f"'{text}", f"''{text}"]
+    [(_, line)] = read("csv", (write_csv_heading([]) + written).encode())  # type: ignore[misc] # no LineError
+    assert (line.columns["name"], line.columns["notes"]) == (text, f"'{text}")
 
 
 def test_lines_of_json_name_what_changes() -> None:
@@ -112,6 +128,12 @@ def test_a_line_of_csv_with_other_cells_is_wrong_alone() -> None:
         ("csv", b"mac,color\n", "unknown column 'color'"),
         ("csv", b"mac,mac\n", "twice"),
         ("csv", b'mac\n"' + b"x\n" * LONGEST_LINE, "no end"),
+        ("csv", f'mac,name\n{MAC},"unclosed'.encode(), "line 2 is no CSV"),
+        ("csv", f'mac,name\n{MAC},"a"b\n'.encode(), "line 2 is no CSV"),
+        ("csv", f'mac,name\n{MAC},5" disk\n{MAC},6" disk\n'.encode(), "line 3 is no CSV"),
+        ("csv", f"mac,name\r{MAC},x\r".encode(), "line 1 is no CSV"),
+        ("csv", f"mac,name\n{MAC},a\rb\n".encode(), "line 2 is no CSV"),
+        ("csv", f"\rmac,name\n{MAC},x\n".encode(), "line 1 is no CSV"),
         ("csv", b"mac\n" + b"x" * 2 * LONGEST_LINE, "longer"),
         ("ndjson", b"\xff", "not UTF-8"),
         ("ndjson", b"\xe4", "not UTF-8"),
