@@ -161,6 +161,21 @@ async def test_a_device_goes_before_its_groups_and_these_before_the_site(site: S
     await site.ask(f"POST /v1/agents/{agents['own']}:assign", 422, json={})
 
 
+async def test_what_is_deleted_leaves_no_assignment_and_its_name_in_the_audit_log(site: Site) -> None:
+    agent = await site.make("ann", prompt="one")
+    group = (await site.ask("POST /v1/groups", 201, json={"name": "g"}))["id"]
+    for whom in ({"group": group}, {"device": MAC}):
+        await site.ask(f"POST /v1/agents/{agent}:assign", json=whom)
+    await site.ask(f"DELETE /v1/groups/{group}", 204)
+    left = (await site.ask("GET /v1/assignments"))["items"]
+    assert [one["device"] for one in left] == [MAC], "the next group must not get it"
+    await site.ask(f"DELETE /v1/agents/{agent}", 204)
+    [line] = (await site.ask("GET /v1/audit?action=agent.delete"))["items"]
+    assert line["before"]["name"] == "ann"
+    assert line["before"]["draft"]["prompt"] == "one"
+    assert line["before"]["assignments"] == [f"device/{MAC}"]
+
+
 async def test_a_redis_that_lost_everything_gets_it_again(site: Site) -> None:
     agent = await site.make("ann", prompt="one")
     await site.publish(agent)

@@ -8,8 +8,9 @@ from typing import Final
 from fleet.adapters.redis.agents.compiled_agents import MOST_AGENTS, USUAL, CompiledAgents
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.sql.agent_rows import AgentRow, AgentRows
-from fleet.adapters.sql.assignment_rows import AssignmentRows, tenants
+from fleet.adapters.sql.assignment_rows import AssignmentRows, Scope, tenants
 from fleet.adapters.sql.database import Database
+from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.adapters.sql.provider_rows import ProviderRow, ProviderRows
 from fleet.adapters.sql.token_rows import FIRST_TENANT
 from fleet.adapters.sql.transaction import Sql
@@ -184,6 +185,11 @@ def endpoint_of(row: ProviderRow) -> Endpoint:
         voice=row.voices[0] if row.voices else None,
         sample_rate=row.sample_rate or None,
     )
+
+
+def assigned_object(scope: Scope, ref: int) -> str:
+    """Return what has an agent, as the audit log names it."""
+    return {"device": f"device/{mac_text(ref)}", "group": f"group/{ref}", "site": "site"}[scope]
 
 
 def changed_fields(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[dict[str, object], ...]:

@@ -7,11 +7,18 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from fleet.adapters.sql.agent_rows import AgentRow, AgentRows, AgentVersionRow
+from fleet.adapters.sql.assignment_rows import AssignmentRows
 from fleet.adapters.sql.token_rows import NameTaken
 from fleet.core.permissions import AGENTS_READ, AGENTS_WRITE
 from fleet.ground.errors import ProviderError
 from fleet.roles.control.access import Who, milliseconds
-from fleet.roles.control.agents.compiler import AgentCompiler, changed_fields, check_document, find_endpoints
+from fleet.roles.control.agents.compiler import (
+    AgentCompiler,
+    assigned_object,
+    changed_fields,
+    check_document,
+    find_endpoints,
+)
 from fleet.roles.control.agents.trial import try_document
 from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
@@ -25,6 +32,8 @@ from fleet.wire.control.shapes import ListPage, time_of
 
 MOST = 300
 """Agents of a tenant."""
+_MOST_NAMED = 500
+"""Assignments of a deleted agent that the audit log names."""
 TRIAL_SECONDS = 60.0
 AgentId = Annotated[int, Path(ge=1, le=2**53)]
 
@@ -98,9 +107,13 @@ class AgentsRoutes:
     async def remove(self, agent: AgentId, who: Who, request: Request) -> Response:
         """Delete an agent with its versions and assignments; its devices get the next agent that is theirs."""
         async with self._services.changes.begin(request) as change:
-            if not await AgentRows(change.sql, who.tenant).remove(agent, expected_version(request)):
+            rows = AgentRows(change.sql, who.tenant)
+            row = await rows.read(agent)
+            given = await AssignmentRows(change.sql, who.tenant).page(("", 0), _MOST_NAMED, agent)
+            if row is None or not await rows.remove(agent, expected_version(request)):
                 raise not_found("agent")
-            await change.audit("agent.delete", f"agent/{agent}", before={}, after={})
+            before = {**_changeable(row), "assignments": [assigned_object(one.scope, one.ref) for one in given]}
+            await change.audit("agent.delete", f"agent/{agent}", before=before, after={})
             answer = change.answer(status=204)
         await self._compiler.set_site(who.tenant)
         await self._compiler.withdraw(agent)

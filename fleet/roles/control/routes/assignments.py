@@ -9,7 +9,7 @@ from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.transaction import Sql
 from fleet.core.permissions import AGENTS_READ, AGENTS_WRITE
 from fleet.roles.control.access import Principal, Who
-from fleet.roles.control.agents.compiler import AgentCompiler
+from fleet.roles.control.agents.compiler import AgentCompiler, assigned_object
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_queries import check_agentless
 from fleet.roles.control.problems import Problem, not_found
@@ -55,7 +55,7 @@ class AssignmentsRoutes:
                 check_agentless(group.query)
             await rows.put(AssignmentRow(scope, ref, agent, body.rank))
             old = {"agent": before.agent} if before else {}
-            await change.audit("agent.assign", _object(scope, ref), before=old, after={"agent": agent})
+            await change.audit("agent.assign", assigned_object(scope, ref), before=old, after={"agent": agent})
             await change.pin()
         return await self._settle(who, scope, ref)
 
@@ -68,7 +68,7 @@ class AssignmentsRoutes:
             if before is None:
                 raise not_found("assignment")
             await rows.remove(scope, ref)
-            await change.audit("agent.unassign", _object(scope, ref), before={"agent": before.agent}, after={})
+            await change.audit("agent.unassign", assigned_object(scope, ref), before={"agent": before.agent}, after={})
             await change.pin()
         return await self._settle(who, scope, ref)
 
@@ -104,10 +104,6 @@ async def _whom(sql: Sql, who: Principal, body: NewAssignment) -> tuple[Scope, i
             raise not_found("group")
         return "group", body.group
     return "site", 0
-
-
-def _object(scope: Scope, ref: int) -> str:
-    return {"device": f"device/{mac_text(ref)}", "group": f"group/{ref}", "site": "site"}[scope]
 
 
 def _assignment(row: AssignmentRow) -> Assignment:

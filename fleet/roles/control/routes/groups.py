@@ -98,6 +98,7 @@ class GroupRoutes:
             row = await rows.read(group)
             if row is None or not await rows.remove(group, version=expected_version(request)):
                 raise not_found("group")
+            await AssignmentRows(change.sql, who.tenant).remove("group", group)
             await change.audit("group.delete", f"group/{group}", before=_shape(row).model_dump())
             return change.answer(status=204)
 
