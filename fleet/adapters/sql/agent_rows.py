@@ -8,6 +8,7 @@ from sqlalchemy import CursorResult, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fleet.adapters.sql.device_rows import VersionConflict
+from fleet.adapters.sql.given_numbers import new_number
 from fleet.adapters.sql.schema import AGENT, AGENT_VERSION
 from fleet.adapters.sql.token_rows import NameTaken
 from fleet.adapters.sql.transaction import Sql
@@ -77,6 +78,7 @@ class AgentRows:
             NameTaken: The tenant has one with this name.
         """
         values = {"tenant": self._tenant, "name": name, "notes": notes, "draft": draft, "created": now}
+        values |= new_number(self._sql, AGENT)
         try:
             async with self._sql.writing() as connection:
                 return _agent((await connection.execute(insert(AGENT).values(values).returning(AGENT))).one())

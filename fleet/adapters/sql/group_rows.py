@@ -8,6 +8,7 @@ from sqlalchemy import CursorResult, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fleet.adapters.sql.device_rows import VersionConflict
+from fleet.adapters.sql.given_numbers import new_number
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import DEVICE, GROUP, GROUP_MEMBER
 from fleet.adapters.sql.token_rows import NameTaken
@@ -71,6 +72,7 @@ class GroupRows:
             NameTaken: The tenant has a group with this name.
         """
         values = {"tenant": self._tenant, "name": name, "query": query, "notes": notes}
+        values |= new_number(self._sql, GROUP)
         async with self._sql.writing() as connection:
             try:
                 return _group((await connection.execute(insert(GROUP).values(values).returning(GROUP))).one())

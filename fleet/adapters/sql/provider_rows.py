@@ -8,6 +8,7 @@ from sqlalchemy import CursorResult, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fleet.adapters.sql.device_rows import VersionConflict
+from fleet.adapters.sql.given_numbers import new_number
 from fleet.adapters.sql.schema import PROVIDER
 from fleet.adapters.sql.token_rows import NameTaken
 from fleet.adapters.sql.transaction import Sql
@@ -67,7 +68,11 @@ class ProviderRows:
         Raises:
             NameTaken: The tenant has one with this name.
         """
-        statement = insert(PROVIDER).values(tenant=self._tenant, **fields).returning(PROVIDER)
+        statement = (
+            insert(PROVIDER)
+            .values(**new_number(self._sql, PROVIDER), tenant=self._tenant, **fields)
+            .returning(PROVIDER)
+        )
         try:
             async with self._sql.writing() as connection:
                 return _provider((await connection.execute(statement)).one())

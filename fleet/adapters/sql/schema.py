@@ -202,6 +202,14 @@ IDEMPOTENCY = Table(
     Index("idempotency_tenant_expires", "tenant", "expires"),
 )
 
+# The highest number of a deleted object of each table. Triggers of SQLite write it; PostgreSQL has sequences.
+GIVEN_NUMBER = Table(
+    "given_number",
+    METADATA,
+    Column("name", String(63), primary_key=True),
+    Column("last", BigInteger, nullable=False),
+)
+
 # Random values that all processes of control share.
 SECRET = Table(
     "secret",

@@ -7,6 +7,7 @@ from typing import Any, cast
 from sqlalchemy import CursorResult, Row, delete, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from fleet.adapters.sql.given_numbers import new_number
 from fleet.adapters.sql.schema import TENANT, TOKEN
 from fleet.adapters.sql.transaction import Sql
 from fleet.ground.errors import FleetError
@@ -93,7 +94,11 @@ class TokenRows:
             NameTaken: The tenant has a token with this name.
         """
         values = {"tenant": tenant, "name": name, "digest": digest, "scopes": sorted(scopes)}
-        statement = insert(TOKEN).values(**values, created=now, expires=expires).returning(TOKEN)
+        statement = (
+            insert(TOKEN)
+            .values(**new_number(self._sql, TOKEN), **values, created=now, expires=expires)
+            .returning(TOKEN)
+        )
         try:
             async with self._sql.writing() as connection:
                 return _token((await connection.execute(statement)).one())

@@ -5,9 +5,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
+from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.database import Database, database_url
+from fleet.adapters.sql.group_rows import GroupRows
 from fleet.adapters.sql.history_schema import METADATA  # of all tables: this module has the last of them
 from fleet.adapters.sql.migrate import newest, revision, upgrade
+from fleet.adapters.sql.provider_rows import ProviderRows
+from fleet.adapters.sql.token_rows import TokenRows
 from fleet.ground.errors import ConfigError
 
 
@@ -28,6 +32,25 @@ def _is_ours(_: object, name: str | None, kind: str, *rest: object) -> bool:
 async def test_a_second_upgrade_changes_nothing(database: Database) -> None:
     assert await revision(database) == newest()
     assert await upgrade(database) == newest()
+
+
+async def test_no_number_is_given_twice(database: Database) -> None:
+    tokens, groups = TokenRows(database), GroupRows(database, 1)
+    agents, providers = AgentRows(database, 1), ProviderRows(database, 1)
+    endpoint = {"kind": "chat", "adapter": "openai", "voices": []}
+    for number in range(3):
+        name = f"n{number}"
+        token = await tokens.add(1, name, name, [], 1)
+        group = await groups.add(name, "", "")
+        agent = await agents.add(name, "", {}, 1)
+        provider = await providers.add(name=name, **endpoint)
+        assert [one.id for one in (token, group, agent, provider)] == [number + 1] * 4
+        if number == 0:
+            continue
+        assert await tokens.remove(1, token.id)
+        assert await groups.remove(group.id)
+        assert await agents.remove(agent.id, None)
+        assert await providers.remove(provider.id, None)
 
 
 async def test_tables_of_a_newer_version_are_refused(database: Database) -> None:
