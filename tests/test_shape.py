@@ -168,7 +168,7 @@ def test_the_broad_except_stays_alone() -> None:
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
     ]
     # The others pass on what they catch: to the coroutine of a task, to the task, to who waits for a thread's work.
-    assert set(broad) == {"ground/tasks.py", "ground/eager_tasks.py", "adapters/speech/engines.py"}
+    assert set(broad) == {"ground/tasks.py", "ground/eager_tasks.py", "adapters/speech/fair_engine.py"}
 
 
 def test_every_tcp_server_sends_at_once() -> None:

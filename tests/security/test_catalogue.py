@@ -117,7 +117,7 @@ CATALOGUE = {
     ],
     "speech without end": [
         "unit/roles/edge/test_turn_taking.py::test_utterances_are_limited_for_each_device",
-        "unit/adapters/speech/test_engines.py::test_who_has_used_the_engine_less_goes_first_and_is_not_refused",
+        "unit/adapters/speech/test_fair_engine.py::test_who_has_used_the_engine_less_goes_first_and_is_not_refused",
         f"{_EARLY}::test_a_pause_in_a_long_utterance_costs_as_much_as_several",
         f"{_EARLY}::test_few_utterances_that_may_go_on_are_recognised_at_once",
         f"{_EARLY}::test_few_answers_are_prepared_for_a_device_that_ends_no_utterance",

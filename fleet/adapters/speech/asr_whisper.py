@@ -12,7 +12,7 @@ from typing import Any
 
 from fleet.adapters.speech import asr_windows, whisper_mel, whisper_text
 from fleet.adapters.speech.command_words import CommandWords
-from fleet.adapters.speech.engines import Engine
+from fleet.adapters.speech.fair_engine import FairEngine
 from fleet.adapters.speech.model_files import WHISPER_CONFIG, WHISPER_MODEL, WHISPER_VOCABULARY, opened, require
 from fleet.adapters.speech.simplified import simplify
 from fleet.core.ports import Transcript
@@ -82,7 +82,7 @@ class WhisperAsr:
         self._languages = tuple(languages)
         self._words = CommandWords() if "zh" in languages else None
         self._limit = limit
-        self._engine = Engine("asr", threads=1, queue=QUEUE)
+        self._engine = FairEngine("asr", threads=1, queue=QUEUE)
         # The first run is slow. Run it now, so that no user waits for it.
         self._transcribe(bytes(whisper_mel.RATE * 2))
 

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from fleet.adapters.speech import tts_hibari, tts_kokoro
 from fleet.adapters.speech.clauses import split_clauses
-from fleet.adapters.speech.engines import VOICE_NICENESS, Engine
+from fleet.adapters.speech.engines import VOICE_NICENESS
+from fleet.adapters.speech.fair_engine import FairEngine
 from fleet.adapters.speech.prebuffer import PrebufferEstimator
 from fleet.adapters.speech.waveform import Waveform, silence, to_pcm, trim_silence
 from fleet.core.ports import USUAL_VOICE, VoiceOptions
@@ -80,7 +81,7 @@ class OfflineTts:
         self._english = _Speaker(english, tts_hibari.LONGEST, 1.0, tts_hibari.LONGEST, tts_hibari.GAIN)
         self._kokoro = chinese
         self._chinese = {zh_voice: _chinese_speaker(chinese)}
-        self._engine = Engine("tts", threads=1, queue=QUEUE, niceness=VOICE_NICENESS)
+        self._engine = FairEngine("tts", threads=1, queue=QUEUE, niceness=VOICE_NICENESS)
         self._cache: dict[tuple[_Speaker, str, int, float], bytes] = {}
         # The first run is slow. Run it now, so that no user waits for it.
         self._synthesize(self._english, "Okay,")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from fleet.adapters.speech import whisper_mel
-from fleet.adapters.speech.engines import Engine
+from fleet.adapters.speech.fair_engine import FairEngine
 from fleet.adapters.speech.model_files import SMART_TURN
 from fleet.adapters.speech.onnx_sessions import load_session
 from fleet.adapters.speech.whisper_mel import RATE
@@ -32,7 +32,7 @@ class SmartTurn:
 
     def __init__(self, model_dir: Path | None = None) -> None:
         self._session = load_session(SMART_TURN, model_dir, quantised=True)
-        self._engine = Engine("turn", threads=1, queue=QUEUE)
+        self._engine = FairEngine("turn", threads=1, queue=QUEUE)
         # The first run is slow. Run it now, so that no user waits for it.
         self._judge(bytes(2 * RATE))
 

@@ -4,19 +4,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from functools import partial
-from typing import Any
 
 import pytest
 
 from fleet.adapters.speech.engines import VOICE_NICENESS, Engine
+from fleet.adapters.speech.fair_engine import FairEngine
 from fleet.ground.errors import FleetError, Overloaded, ProviderError
-from fleet.ground.requester import working_for
 
 
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    made = Engine("test", threads=1, queue=1)
+@pytest.fixture(params=[Engine, FairEngine], ids=["in order", "fair"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    made: Engine = request.param("test", threads=1, queue=1)
     yield made
     made.close()
 
@@ -61,44 +59,6 @@ async def test_work_beyond_the_queue_is_refused_and_accepted_again_later(engine:
         gate.open.set()
     assert (running.result(), waiting.result()) == ("done", "waited")
     assert await engine.run(lambda: "again", 20) == "again"
-
-
-async def test_who_has_used_the_engine_less_goes_first_and_is_not_refused() -> None:
-    engine, gate, order = Engine("test", threads=1, queue=3), Gate(), list[str]()
-
-    def work(who: str, piece: Callable[[], Any]) -> asyncio.Task[Any]:
-        with working_for(who):
-            return asyncio.create_task(engine.run(piece, 20))
-
-    async with asyncio.timeout(20):
-        await work("often", lambda: sum(range(100_000)))
-        running = work("often", gate)
-        await gate.began()
-        waiting = [work("often", partial(order.append, name)) for name in ("first", "second", "third")]
-        await asyncio.sleep(0)
-        late = work("seldom", partial(order.append, "seldom"))
-        refused, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        assert [type(one.exception()) for one in refused] == [Overloaded]
-        another = work("often", partial(order.append, "another"))
-        with pytest.raises(Overloaded):
-            await another
-        gate.open.set()
-        await asyncio.gather(running, late, *(one for one in waiting if one not in refused))
-    assert order[0] == "seldom" and len(order) == 3
-    engine.close()
-
-
-async def test_short_work_goes_before_long_work() -> None:
-    engine, gate, order = Engine("test", threads=1, queue=3), Gate(), list[str]()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        group.create_task(engine.run(gate, 20))
-        await gate.began()
-        for name, expected in (("long", 2.0), ("short", 0.2)):
-            group.create_task(engine.run(partial(order.append, name), 20, expected))
-            await asyncio.sleep(0)
-        gate.open.set()
-    assert order == ["short", "long"]
-    engine.close()
 
 
 async def test_an_engine_has_room_until_half_of_its_places_are_taken() -> None:
