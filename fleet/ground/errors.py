@@ -3,6 +3,7 @@
 FleetError
 ├── ConfigError        a setting is missing, unknown or contradicts another: shown to the operator, exit code 2
 ├── Unavailable        something outside does not answer (broker, Redis, provider); a retry may help
+│   ├── SlowQuery      the database took too long for a query, and was stopped
 │   └── ProviderError  a model endpoint refused or failed; `retryable` says whether the same request may succeed
 │       └── ProviderTimeout   it sent nothing for too long
 ├── Fenced             this process no longer owns the shard that it tried to write
@@ -28,6 +29,10 @@ class ConfigError(FleetError):
 
 class Unavailable(FleetError):
     """Something outside this process does not answer."""
+
+
+class SlowQuery(Unavailable):
+    """The database took too long for a query; the query was ended."""
 
 
 class ProviderError(Unavailable):

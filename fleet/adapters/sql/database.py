@@ -3,22 +3,31 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakSet
 
-import aiosqlite
-from sqlalchemy import Connection, Engine, create_engine, event, select, text
+from sqlalchemy import Connection, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoResultFound, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.pool import QueuePool
 
-from fleet.adapters.sql.stored_json import read_stored
-from fleet.ground.errors import ConfigError, Unavailable, install_hint
+from fleet.adapters.sql.engines import (
+    READERS,
+    STATEMENT_SECONDS,
+    WAIT_SECONDS,
+    postgres_engine,
+    sqlite_engine,
+    sqlite_threads,
+)
+from fleet.adapters.sql.reading_places import ReadingPlaces
+from fleet.adapters.sql.sqlite_threads import SqliteThreads
+from fleet.ground.errors import ConfigError, SlowQuery, Unavailable
 
 _DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -28,10 +37,11 @@ _DRIVERS = {
 T = TypeVar("T")
 _LINK = re.compile(r'^((?:down_)?revision) = "(\w+)"', re.MULTILINE)
 """A line of a migration."""
-_WAIT_SECONDS = 5.0
-"""Limit of the wait for a connection, and of SQLite's wait for a lock."""
-_READERS = 4
-_STATEMENT_SECONDS = 10
+_LOOK_AGAIN_SECONDS = 0.02
+_CANCELLED = "57014"
+"""What PostgreSQL says when `statement_timeout` ends a statement."""
+LOOK_SECONDS = 5.0
+"""Limit of a search: it is what users may make slow."""
 
 
 def database_url(address: str) -> URL:
@@ -65,12 +75,14 @@ class Database:
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self._workers: WeakSet[Thread] = WeakSet()
         if self.is_sqlite:
-            self._writing = _sqlite_engine(url, 1, self._workers, write=True)
-            self._reading = _sqlite_engine(url, _READERS, self._workers, write=False)
-            self._threads: _Threads | None = _Threads(url)
+            self._writing = sqlite_engine(url, 1, self._workers, write=True)
+            self._reading = sqlite_engine(url, READERS, self._workers, write=False)
+            self._threads: SqliteThreads | None = sqlite_threads(url)
         else:
-            self._writing = self._reading = _postgres_engine(url)
+            self._writing = self._reading = postgres_engine(url)
             self._threads = None
+        places = READERS if self.is_sqlite else 2 * READERS
+        self._places = ReadingPlaces(places, places // 2)
 
     @property
     def engine(self) -> AsyncEngine:
@@ -78,14 +90,18 @@ class Database:
         return self._writing
 
     @asynccontextmanager
-    async def reading(self) -> AsyncIterator[AsyncConnection]:
+    async def reading(self, seconds: float = STATEMENT_SECONDS) -> AsyncIterator[AsyncConnection]:
         """Give a connection for statements that change nothing.
 
+        Args:
+            seconds: Limit of the block; its statement is ended then.
+
         Raises:
+            SlowQuery: The block took longer.
             Unavailable: The database does not answer.
         """
         with _translating():
-            async with self._reading.connect() as connection:
+            async with self._reading.connect() as connection, _limited(seconds):
                 yield connection
 
     @asynccontextmanager
@@ -99,20 +115,32 @@ class Database:
             async with self._writing.begin() as connection:
                 yield connection
 
-    async def look(self, read: Callable[[Connection], T]) -> T:
+    async def look(self, read: Callable[[Connection], T], *, tenant: int = 0, seconds: float | None = None) -> T:
         """Run a function that reads on one connection, and return its result.
 
         It suits several statements in a row: with SQLite they all run in one thread. Statements of `reading` each
         change threads four times there, which costs more than most of them.
 
+        Args:
+            read: The function.
+            tenant: Who reads: one tenant gets half of the places.
+            seconds: Limit of the function, in place of `LOOK_SECONDS`; its statement is ended then.
+
         Raises:
-            Unavailable: The database does not answer.
+            SlowQuery: The function took longer.
+            Unavailable: The database does not answer, or all places are taken.
         """
+        await self._places.take(tenant, WAIT_SECONDS)
+        seconds = LOOK_SECONDS if seconds is None else seconds
         with _translating():
             if self._threads is not None:
-                return await self._threads.run(read)
-            async with self._reading.connect() as connection:
-                return await connection.run_sync(read)
+                async with _limited(seconds):
+                    return await self._threads.run(read, partial(self._places.give, tenant))
+            try:
+                async with self._reading.connect() as connection, _limited(seconds):
+                    return await connection.run_sync(read)
+            finally:
+                self._places.give(tenant)
 
     async def ping(self) -> None:
         """Check that the database answers.
@@ -146,39 +174,22 @@ class Database:
     async def close(self) -> None:
         """Close all connections, and wait until their files are closed, too."""
         for engine in {self._writing, self._reading}:
+            await _returned(engine)
             await engine.dispose()
         # A cancelled statement runs on in its thread and keeps its lock: the next owner of the file would meet it.
         for worker in list(self._workers):
-            await asyncio.to_thread(worker.join, _STATEMENT_SECONDS)
+            await asyncio.to_thread(worker.join, STATEMENT_SECONDS)
         if self._threads is not None:
             await self._threads.close()
 
 
-class _Threads:
-    """Runs functions that read from SQLite, each in a thread; further ones wait as for a connection."""
-
-    def __init__(self, url: URL) -> None:
-        self._engine = create_engine(url.set(drivername="sqlite"), **_sqlite_options(_READERS))
-        _prepare_sqlite(self._engine, write=False)
-        self._threads = ThreadPoolExecutor(_READERS, "sqlite")
-        self._free = asyncio.Semaphore(_READERS)
-
-    async def run(self, read: Callable[[Connection], T]) -> T:
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(_WAIT_SECONDS):
-            await self._free.acquire()
-        work = self._threads.submit(self._run, read)
-        # A thread that nobody waits for any more is free when it ends.
-        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._free.release))
-        return await asyncio.wrap_future(work)
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self._threads.shutdown)
-        self._engine.dispose()
-
-    def _run(self, read: Callable[[Connection], T]) -> T:
-        with self._engine.connect() as connection:
-            return read(connection)
+async def _returned(engine: AsyncEngine) -> None:
+    """Wait until all connections are back: only then can they be closed."""
+    pool = engine.pool
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STATEMENT_SECONDS):
+            while isinstance(pool, QueuePool) and pool.checkedout():  # noqa: ASYNC110 - a pool has no event for it
+                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
 
 def _newest() -> str:
@@ -191,65 +202,16 @@ def _newest() -> str:
     return str(next(number for kind, number in links if kind == "revision" and number not in followed))
 
 
-def _sqlite_engine(url: URL, connections: int, workers: WeakSet[Thread], *, write: bool) -> AsyncEngine:
-    def connect(*args: Any, **options: Any) -> Any:
-        connection = aiosqlite.connect(*args, **options)
-        workers.add(connection._thread)  # noqa: SLF001 - the driver names its thread nowhere else
-        return connection
-
-    options = _sqlite_options(connections)
-    options["connect_args"]["async_creator_fn"] = connect
-    engine = create_async_engine(url, **options)
-    _prepare_sqlite(engine.sync_engine, write=write)
-    return engine
-
-
-def _sqlite_options(connections: int) -> dict[str, Any]:
-    # The driver would begin transactions by itself, and as readers: a reader that becomes a writer fails.
-    driver = {"timeout": _WAIT_SECONDS, "isolation_level": None}
-    pool = {"pool_size": connections, "max_overflow": 0, "pool_timeout": _WAIT_SECONDS}
-    return {**pool, "connect_args": driver, "json_deserializer": read_stored}
-
-
-def _prepare_sqlite(engine: Engine, *, write: bool) -> None:
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _: object) -> None:
-        cursor = connection.cursor()
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-65536"):
-            cursor.execute(f"PRAGMA {pragma}")
-        if not write:
-            cursor.execute("PRAGMA query_only=ON")
-        cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-
-def _postgres_engine(url: URL) -> AsyncEngine:
+@asynccontextmanager
+async def _limited(seconds: float) -> AsyncIterator[None]:
+    limit = asyncio.timeout(seconds)
     try:
-        return create_async_engine(
-            url,
-            pool_size=2 * _READERS,
-            max_overflow=0,
-            pool_timeout=_WAIT_SECONDS,
-            pool_pre_ping=True,
-            json_deserializer=read_stored,
-            connect_args={
-                "timeout": _WAIT_SECONDS,
-                "command_timeout": _STATEMENT_SECONDS,
-                "server_settings": {
-                    "application_name": "fleet",
-                    "statement_timeout": f"{_STATEMENT_SECONDS}s",
-                    # A plan for any value does not know how narrow the window of a walk is: ten times as slow.
-                    "plan_cache_mode": "force_custom_plan",
-                    # Compiling costs more than it gains on statements that look at some thousand rows.
-                    "jit": "off",
-                },
-            },
-        )
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"PostgreSQL needs asyncpg: {install_hint('postgres')}") from error
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise SlowQuery(f"the database took longer than {seconds:.0f} s for a query") from error
 
 
 @contextmanager
@@ -259,6 +221,8 @@ def _translating() -> Iterator[None]:
     except (OperationalError, InterfaceError, PoolTimeoutError, OSError, TimeoutError) as error:
         raise Unavailable(f"the database does not answer: {_reason(error)}") from error
     except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", "") == _CANCELLED:
+            raise SlowQuery("the database took too long for a query") from error
         # asyncpg's errors: no connection, no more of them, the server starts or stops.
         if error.connection_invalidated or str(getattr(error.orig, "sqlstate", "")).startswith(("08", "53", "57P")):
             raise Unavailable(f"the database does not answer: {_reason(error)}") from error

@@ -69,7 +69,7 @@ class DeviceCounts:
             at, again = self._kept.get(key, (float("-inf"), None))
             if again is not None and at > now:
                 return again
-            counts = await self._database.look(lambda connection: self._count(connection, *key))
+            counts = await self._database.look(lambda connection: self._count(connection, *key), tenant=tenant)
             if not counts.complete or sum(counts.values.values()) > _LARGE:
                 self._keep(key, counts)
         return counts

@@ -12,6 +12,8 @@ from fleet.core.query.conditions import Condition
 _AT_ONCE = 50
 """Conditions of one statement."""
 _MOST_CLAUSES = 200
+_SECONDS = 2.0
+"""Limit of one question: all tenants wait for it."""
 
 
 class DeviceMatches:
@@ -29,10 +31,11 @@ class DeviceMatches:
         """Return for each condition those of some devices of a tenant that meet it.
 
         Raises:
+            SlowQuery: It took too long.
             Unavailable: The database does not answer.
         """
         met: list[set[int]] = []
-        async with self._database.reading() as connection:
+        async with self._database.reading(_SECONDS) as connection:
             for first in range(0, len(conditions), _AT_ONCE):
                 clauses = [self._clause(tenant, one) for one in conditions[first : first + _AT_ONCE]]
                 columns = [case((clause, 1), else_=0).label(f"c{number}") for number, clause in enumerate(clauses)]

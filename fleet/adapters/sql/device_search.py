@@ -91,7 +91,7 @@ class DeviceSearch:
                 rows, place = walk.rows(connection, after, limit, whole=wanted == EVERYTHING)
             return devices_of(connection, rows), place
 
-        devices, place = await self._database.look(read)
+        devices, place = await self._database.look(read, tenant=self._tenant)
         return FoundDevices(devices, order.write(place, stamp) if place is not None else "")
 
     async def count(self, condition: Condition, most: int = 10_000) -> tuple[int, bool]:
@@ -99,7 +99,9 @@ class DeviceSearch:
 
         Counting ends at `most`, and after as many devices as may be looked at in one request.
         """
-        return await self._database.look(lambda connection: self._count(connection, condition, most))
+        return await self._database.look(
+            lambda connection: self._count(connection, condition, most), tenant=self._tenant
+        )
 
     def _count(self, connection: Connection, condition: Condition, most: int) -> tuple[int, bool]:
         condition = with_agent_ids(connection, self._tenant, condition)

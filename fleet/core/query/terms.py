@@ -8,6 +8,8 @@ from fleet.core.query.conditions import QueryError
 
 LONGEST_QUERY = 2_000
 """Characters of a query."""
+LONGEST_PATTERN = 200
+"""Characters of a value after `:`, and of a word: texts are compared with it at each of their characters."""
 _BLANK = re.compile(r"\s+")
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}(?=[\s()]|$)")
 _OPERATOR = re.compile(r"\s*(<=|>=|!=|=|<|>|:)\s*")
@@ -47,6 +49,9 @@ def split(query: str) -> Iterator[Term]:
             at = blank.end()
             continue
         term, at = _next(query, at)
+        if len(term.text) > LONGEST_PATTERN and (term.kind == "text" or term.operator == ":"):
+            position = term.value_position or term.position
+            raise QueryError(f"a pattern has at most {LONGEST_PATTERN} characters", position)
         yield term
 
 

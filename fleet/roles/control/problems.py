@@ -13,11 +13,15 @@ from starlette.routing import Match
 
 from fleet.adapters.sql.device_rows import VersionConflict
 from fleet.adapters.sql.idempotency_rows import ReservationLost
-from fleet.ground.errors import Unavailable
+from fleet.ground.errors import SlowQuery, Unavailable
 from fleet.roles.control.request_ids import REQUEST_ID, request_id
 
 MEDIA_TYPE = "application/problem+json"
 _MOST_ERRORS = 20
+_SLOW = (
+    "the database took too long for this query and was stopped; add a condition such as tag.KEY=VALUE, "
+    "or use shorter patterns"
+)
 
 
 class Problem(HTTPException):
@@ -87,6 +91,8 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _unavailable(request: Request, error: Exception) -> Response:
     """Hide which part does not answer: its text may name addresses."""
+    if isinstance(error, SlowQuery):
+        return _answer(request, Problem(503, "slow-query", _SLOW))
     return _answer(
         request,
         Problem(

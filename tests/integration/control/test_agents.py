@@ -10,11 +10,13 @@ from sqlalchemy import delete, insert
 from fleet.adapters.redis.agents.compiled_agents import CompiledAgents
 from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.sealing import Sealer, new_key
+from fleet.adapters.sql.assignment_rows import AssignmentRows
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.adapters.sql.mac_numbers import mac_number
-from fleet.adapters.sql.schema import GROUP, GROUP_MEMBER
+from fleet.adapters.sql.schema import ASSIGNMENT, GROUP, GROUP_MEMBER
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, TextDelta, TokensUsed, TokenUsage, ToolOffer
+from fleet.ground.errors import SlowQuery
 from fleet.roles.control.agents.compiler import AgentCompiler
 from fleet.wire.agents import CompiledAgent
 from tests.support.control_server import FULL, STRANGER, ControlStage, control_stage
@@ -22,6 +24,7 @@ from tests.support.memory_store import memory_store
 
 SECRET = new_key()
 MAC, OTHER = "aa:bb:cc:dd:ee:01", "aa:bb:cc:dd:ee:02"
+THIRD = "aa:bb:cc:dd:ee:03"
 
 
 class Site:
@@ -174,6 +177,34 @@ async def test_what_is_deleted_leaves_no_assignment_and_its_name_in_the_audit_lo
     assert line["before"]["name"] == "ann"
     assert line["before"]["draft"]["prompt"] == "one"
     assert line["before"]["assignments"] == [f"device/{MAC}"]
+
+
+async def test_a_group_whose_query_is_too_slow_keeps_no_other_tenant_waiting(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await DeviceRows(site.stage.database, 2).add([NewDevice(THIRD)])
+    agent = await site.make("ann", prompt="one")
+    window = AssignmentRows.window
+
+    async def slow(rows: AssignmentRows, *args: Any, **more: Any) -> Any:
+        if rows._tenant == 1:
+            raise SlowQuery("too slow")
+        return await window(rows, *args, **more)
+
+    monkeypatch.setattr(AssignmentRows, "window", slow)
+    await site.publish(agent)
+    told = await site.ask(f"POST /v1/agents/{agent}:assign", json={"device": MAC})
+    assert told == {"devices": 0, "more": True}
+    other = await site.ask("POST /v1/agents", 201, STRANGER, json={"name": "bob", "draft": {"prompt": "two"}})
+    await site.ask(f"POST /v1/agents/{other['id']}:publish", token=STRANGER)
+    async with site.stage.database.writing() as connection:
+        row = {"tenant": 2, "scope": "device", "ref": mac_number(THIRD), "agent": other["id"], "rank": 0}
+        await connection.execute(insert(ASSIGNMENT).values(row))
+    await AgentCompiler(site.stage.database, site.stage.services.store).refresh()
+    assert await site.compiled.of_devices([THIRD]) != await site.compiled.of_devices([MAC])
+    monkeypatch.undo()
+    await AgentCompiler(site.stage.database, site.stage.services.store).refresh()
+    assert await site.prompts() == ["one", None]
 
 
 async def test_a_redis_that_lost_everything_gets_it_again(site: Site) -> None:

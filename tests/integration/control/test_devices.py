@@ -14,6 +14,7 @@ from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
 from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.traces import TraceStore
+from fleet.adapters.sql import database
 from fleet.adapters.sql.device_copies import DeviceCopyRows
 from fleet.adapters.sql.schema import AUDIT, DEVICE, DEVICE_TAG, PRESENCE
 from fleet.client import devices
@@ -96,6 +97,16 @@ async def test_of_a_bad_request_the_fault_is_named(stage: ControlStage) -> None:
     assert (await stage.ask("GET /v1/devices/nonsense")).status_code == 404
     assert (await stage.ask(f"PATCH /v1/devices/{MAC}", json={"name": 1})).status_code == 422
     assert (await stage.ask(f"PATCH /v1/devices/{MAC}", json={}, headers={"If-Match": "x"})).status_code == 400
+
+
+async def test_a_query_that_takes_too_long_is_said(stage: ControlStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await stage.ask("GET /v1/devices?filter=notes:*" + "a" * 200)).json()["code"] == "bad-filter"
+    monkeypatch.setattr(database, "LOOK_SECONDS", 0.0)
+    for verb in ("GET /v1/devices?filter=notes:a*b", "GET /v1/devices:counts?filter=notes:a*b&by=board"):
+        answer = await stage.ask(verb)
+        assert (answer.status_code, answer.json()["code"]) == (503, "slow-query"), answer.text
+    monkeypatch.undo()
+    assert (await stage.ask("GET /v1/devices?filter=notes:a*b")).status_code == 200
 
 
 async def test_pages_go_on_and_facets_are_counted(client: AsyncFleetClient) -> None:

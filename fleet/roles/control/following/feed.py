@@ -6,16 +6,19 @@ device, and asked again after some seconds.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
 from fleet.adapters.sql.event_rows import LOST, StoredEvent
 from fleet.adapters.sql.mac_numbers import mac_text
-from fleet.ground.errors import Overloaded
+from fleet.ground.errors import Overloaded, SlowQuery
 from fleet.roles.control.access import Principal
 from fleet.roles.control.following.filters import DeviceMatcher, EventFilter
 from fleet.roles.control.following.shares import check_count, check_share, is_same_token
+
+log = logging.getLogger(__name__)
 
 MOST_FOLLOWERS = 4_000
 MOST_CONDITIONS = 400
@@ -211,11 +214,22 @@ class EventFeed:
         for tenant, topics in asking.items():
             # One question for all conditions.
             conditions = [topic.wanted.condition for topic in topics if topic.wanted.condition is not None]
-            found = await self._matcher.matching(tenant, conditions, unknown[tenant])
+            try:
+                found = await self._matcher.matching(tenant, conditions, unknown[tenant])
+            except SlowQuery as error:
+                log.warning("filters too slow", extra={"tenant": tenant, "reason": str(error)})
+                self._drop(topics)
+                found = [set() for _ in topics]
             for topic, met in zip(topics, found, strict=True):
                 topic.known.update((mac, mac in met) for mac in unknown[tenant])
             self._routes.clear()
         return bool(asking)
+
+    def _drop(self, topics: Sequence[_Topic]) -> None:
+        """End the clients of some topics: each may come again for what it missed, and no other one waits for it."""
+        for topic in topics:
+            for follower in topic.followers:
+                follower.end()
 
     def _route(self, event: StoredEvent) -> tuple[_Topic, ...]:
         key = (event.tenant, event.kind, event.mac)

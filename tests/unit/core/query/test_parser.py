@@ -89,6 +89,9 @@ def test_a_query_means(query: str, condition: Condition) -> None:
         ("tag=berlin", 0, "a key is missing"),
         ("x" * 2001, 2000, "at most 2000"),
         ("(" * (DEEPEST + 2) + "a", DEEPEST + 1, "may be open"),
+        ("online notes:*" + "a" * 200, 13, "at most 200 characters"),
+        ("online " + "a" * 201, 7, "at most 200 characters"),
+        ('"' + "a" * 201 + '"', 0, "at most 200 characters"),
         ("a " * (MOST_TERMS + 1), 2 * MOST_TERMS, "at most 60 terms"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.adapters.sql.event_rows import LOST, StoredEvent
 from fleet.core.query.conditions import Comparison, Condition
-from fleet.ground.errors import Overloaded
+from fleet.ground.errors import Overloaded, SlowQuery
 from fleet.roles.control.access import Principal
 from fleet.roles.control.following import feed as module
 from fleet.roles.control.following.feed import EventFeed, frame_of
@@ -85,6 +85,22 @@ async def test_a_device_that_moves_is_noticed_after_some_seconds() -> None:
     await elapse(module.MATCH_SECONDS + 1)
     await feed.give([event(4), event(5, mac=2)])
     assert ids(follower.take()) == [5]
+
+
+async def test_a_filter_that_is_too_slow_ends_its_own_clients_only() -> None:
+    class Slow(Matcher):
+        async def matching(self, tenant: int, conditions: Sequence[Condition], macs: Collection[int]) -> list[set[int]]:
+            if tenant == 1:
+                raise SlowQuery("too slow")
+            return await super().matching(tenant, conditions, macs)
+
+    feed = EventFeed(Slow(2))
+    slow = feed.join(EventFilter(1, condition=BERLIN), WHO)
+    plain = feed.join(EventFilter(1), WHO)
+    other = feed.join(EventFilter(2, condition=BERLIN), one_of(2, tenant=2))
+    await feed.give([event(1), event(2, mac=2, tenant=2)])
+    assert slow.ended and not plain.ended and not other.ended
+    assert (ids(slow.take()), ids(plain.take()), ids(other.take())) == ([], [1], [2])
 
 
 async def test_a_client_that_does_not_read_is_dropped_and_costs_no_memory() -> None:
