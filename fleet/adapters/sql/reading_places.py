@@ -34,7 +34,7 @@ class ReadingPlaces:
                 await own.acquire()
                 try:
                     await self._all.acquire()
-                except BaseException:
+                except asyncio.CancelledError:
                     own.release()
                     raise
         except TimeoutError as error:
