@@ -63,6 +63,8 @@ class Follower:
         return b"".join(frames)
 
     def end(self) -> None:
+        """Drop what waits, and take no more: the client comes again for it."""
+        self.take()
         self.ended = True
         self.woken.set()
 

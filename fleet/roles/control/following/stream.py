@@ -1,15 +1,19 @@
 """One client's stream of events (text/event-stream): what it missed, then what happens."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 from fleet.adapters.sql.event_rows import EventLog, StoredEvent
-from fleet.ground.errors import Overloaded
+from fleet.ground.errors import Overloaded, Unavailable
 from fleet.ground.metrics import events as counted
 from fleet.roles.control.access import Principal
 from fleet.roles.control.following.feed import EventFeed, Follower, frame_of
 from fleet.roles.control.following.filters import DeviceMatcher, EventFilter, select
 from fleet.roles.control.following.shares import ShareTaken
+from fleet.roles.control.following.turns import Turns
+
+log = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 15.0
 """Between two signs of life; proxies end silent connections."""
@@ -21,7 +25,8 @@ _PAGE = 500
 _PAGE_BYTES = 256 * 1024
 """What a client is given at once of what it missed: no more waits for one that does not read."""
 _MOST_READING = 8
-"""Clients whose missed events are read at a time. None keeps its place while it is written to."""
+"""Clients whose missed events are read at a time. None keeps its place while it is written to; then tenants, and the
+tokens of each, take turns."""
 _MOST_ATTEMPTS = 20
 
 Frames = AsyncIterator[bytes]
@@ -38,7 +43,7 @@ class EventStreams:
 
     def __init__(self, feed: EventFeed, log: EventLog, matcher: DeviceMatcher) -> None:
         self._feed, self._log, self._matcher = feed, log, matcher
-        self._places = asyncio.Semaphore(_MOST_READING)
+        self._turns = Turns(_MOST_READING)
 
     async def page(self, wanted: EventFilter, after: int, most: int) -> tuple[list[StoredEvent], int | None, bool]:
         """Return some stored events above an id, the id above which the next page begins, and whether some are missing.
@@ -88,7 +93,7 @@ class EventStreams:
             yield f"retry: {RETRY_MS}\n\n".encode()
             while not is_over():
                 if after is not None or follower.overflowed:
-                    async for frame in self._catch_up(follower, follower.position if after is None else after):
+                    async for frame in self._caught_up(follower, follower.position if after is None else after):
                         if is_over():
                             return
                         yield frame
@@ -114,12 +119,21 @@ class EventStreams:
         follower.position = self._feed.last
         return follower.take()
 
+    async def _caught_up(self, follower: Follower, after: int) -> Frames:
+        """Yield what a client missed; without the database its stream ends, and it comes again."""
+        try:
+            async for frame in self._catch_up(follower, after):
+                yield frame
+        except Unavailable as error:
+            log.warning("event stream ended", extra={"tenant": follower.who.tenant, "reason": str(error)})
+            follower.end()
+
     async def _catch_up(self, follower: Follower, after: int) -> Frames:
         """Yield what a client missed, also in a burst that was too large to wait for it.
 
         What happens meanwhile waits for it; if that is too much, it is read again.
         """
-        async with self._places:
+        async with self._turns.taken(follower.who):
             oldest, newest = await self._log.ends()
         position, gap = self._start(after, oldest, newest)
         if gap:
@@ -128,16 +142,17 @@ class EventStreams:
             follower.take()
             follower.overflowed, joined = False, self._feed.last
             while position < joined and not follower.ended:
-                frames, position = await self._missed(follower.wanted, position, joined)
+                frames, position = await self._missed(follower, position, joined)
                 if frames:
                     yield frames
             if not follower.overflowed:
                 follower.position = max(joined, position)
                 return
 
-    async def _missed(self, wanted: EventFilter, after: int, last: int) -> tuple[bytes, int]:
+    async def _missed(self, follower: Follower, after: int, last: int) -> tuple[bytes, int]:
         """Return frames of what happened above an id and up to another one, and the id up to which they go."""
-        async with self._places:
+        wanted = follower.wanted
+        async with self._turns.taken(follower.who):
             found = await self._log.after(after, _PAGE, tenant=wanted.tenant, mac=wanted.mac)
             passed = await select([one for one in found if one.id <= last], wanted, self._matcher)
         frames, size = [], 0

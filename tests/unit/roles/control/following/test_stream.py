@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fleet.adapters.sql.event_rows import StoredEvent
-from fleet.ground.errors import Overloaded
+from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.control.following import feed as feeds
 from fleet.roles.control.following import stream as streams
 from fleet.roles.control.following.feed import EventFeed, frame_of
@@ -12,7 +12,7 @@ from fleet.roles.control.following.filters import EventFilter
 from fleet.roles.control.following.stream import EventStreams
 from fleet.roles.control.following.tail import POLL_SECONDS, EventTail
 from tests.support.virtual_time import elapse
-from tests.unit.roles.control.following.test_feed import BERLIN, WHO, Matcher, event, ids
+from tests.unit.roles.control.following.test_feed import BERLIN, WHO, Matcher, event, ids, one_of
 
 ALL = EventFilter(1)
 
@@ -88,6 +88,31 @@ async def test_a_client_that_comes_back_gets_what_it_missed_and_then_what_happen
     found = await first
     found += await read_until(frames, 1207) if found[-1] < 1207 else []
     assert found == list(range(101, 1208))
+
+
+async def test_those_who_missed_much_keep_no_other_tenant_waiting() -> None:
+    site = Site([event(number, tenant=number % 2 + 1) for number in range(1, 1201)])
+    crowd = [site.streams.follow(WHO, ALL, 0) for _ in range(300)]
+    many = [asyncio.create_task(read_until(one, 1200)) for one in crowd]
+    await elapse(0.001)
+    before = site.log.reads
+    other = site.streams.follow(one_of(2, tenant=2), EventFilter(2), 0)
+    assert (await read_until(other, 501))[0] == 1
+    assert site.log.reads - before < 100
+    assert all(found[-1] == 1200 for found in await asyncio.gather(*many))
+
+
+async def test_a_stream_ends_plainly_while_the_database_is_away() -> None:
+    site = Site([event(number) for number in range(1, 31)])
+
+    async def away(*_: object, **__: object) -> list[StoredEvent]:
+        raise Unavailable("away")
+
+    site.log.after = away  # type: ignore[method-assign]
+    frames = site.streams.follow(WHO, ALL, 10)
+    await read(frames)
+    with pytest.raises(StopAsyncIteration):
+        await read(frames)
 
 
 async def test_a_filter_holds_for_what_was_missed_too() -> None:
