@@ -19,12 +19,17 @@ _Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did: MACs that are new, changed, of another tenant, and that would have too many tags."""
+    """What an import did: MACs that are new, changed, of another tenant, and that would have too many tags.
+
+    `before` and `after` have what differs of the changed ones, by MAC.
+    """
 
     added: Sequence[str]
     changed: Sequence[str]
     foreign: Sequence[str]
     overfull: Sequence[str]
+    before: Mapping[str, _Values]
+    after: Mapping[str, _Values]
 
 
 class DeviceImport:
@@ -57,12 +62,17 @@ class DeviceImport:
             left_out = {*foreign, *overfull}
             fresh = [mac for mac in named if mac not in rows and mac not in left_out]
             changed = [
-                mac for mac, row in rows.items() if mac not in left_out and _differs(row, tags.get(mac, {}), named[mac])
+                mac
+                for mac, row in rows.items()
+                if mac not in left_out and _differences(row, tags.get(mac, {}), named[mac])[1]
             ]
             await self._insert(connection, {mac: named[mac] for mac in fresh})
             await self._update(connection, {mac: (rows[mac], named[mac]) for mac in changed})
             await self._write_tags(connection, {mac: named[mac].tags for mac in (*fresh, *changed)})
-        return Imported(*(list(map(mac_text, macs)) for macs in (fresh, changed, foreign, overfull)))
+        new, other, theirs, full = (list(map(mac_text, macs)) for macs in (fresh, changed, foreign, overfull))
+        differences = {mac_text(mac): _differences(rows[mac], tags.get(mac, {}), named[mac]) for mac in changed}
+        before, after = ({mac: both[at] for mac, both in differences.items()} for at in (0, 1))
+        return Imported(new, other, theirs, full, before, after)
 
     async def _tags(self, connection: AsyncConnection, rows: Mapping[int, Row[Any]]) -> dict[int, dict[str, str]]:
         found = select(DEVICE_TAG.c.mac, DEVICE_TAG.c.key, DEVICE_TAG.c.value).where(DEVICE_TAG.c.mac.in_(list(rows)))
@@ -112,7 +122,11 @@ def _search(row: Mapping[str, Any]) -> str:
     return search_text(row["mac"], row["name"], row["serial"], row["notes"])
 
 
-def _differs(row: Row[Any], tags: Mapping[str, str], device: DeviceLine) -> bool:
-    return any(getattr(row, name) != value for name, value in device.columns.items()) or any(
-        tags.get(key, "") != value for key, value in device.tags.items()
-    )
+def _differences(row: Row[Any], tags: Mapping[str, str], device: DeviceLine) -> tuple[_Values, _Values]:
+    """Return what differs between a device and its line, before and after; a tag that is not there is empty."""
+    after: _Values = {name: value for name, value in device.columns.items() if getattr(row, name) != value}
+    before: _Values = {name: getattr(row, name) for name in after}
+    changed = {key: value for key, value in device.tags.items() if tags.get(key, "") != value}
+    if changed:
+        before["tags"], after["tags"] = {key: tags.get(key, "") for key in changed}, changed
+    return before, after

@@ -1,6 +1,7 @@
 """Files of devices hold up nobody else, and an import ends if they are wrong."""
 
 import asyncio
+import json
 
 import httpx2
 import pytest
@@ -96,6 +97,23 @@ async def test_a_line_that_is_no_csv_is_refused_and_the_answer_tells_what_was_ta
         assert (answer.status_code, answer.json()["code"]) == (400, "bad-file")
         assert answer.json()["detail"].startswith("line 3 is no CSV: lines end with")
     assert (await stage.ask(f"GET /v1/devices/{MAC}")).json()["name"] == "first"
+
+
+async def test_the_audit_log_says_what_an_import_replaced(stage: ControlStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    second = "02:00:00:00:00:02"
+    await send(stage, "csv", f"mac,name,notes,tag.a\n{MAC},first,N1,t1\n{second},b,,\n".encode())
+    content = f"mac,name,notes,tag.a\n{MAC},second,,\n{second},b,,\n".encode()
+    await send(stage, "csv", content)
+    [changed, added] = (await stage.ask("GET /v1/audit?action=device.import")).json()["items"]
+    assert added["after"] == {"added": [MAC, second], "changed": [], "devices": {}}
+    assert changed["before"] == {"devices": {MAC: {"name": "first", "notes": "N1", "tags": {"a": "t1"}}}}
+    differs = {MAC: {"name": "second", "notes": "", "tags": {"a": ""}}}
+    assert changed["after"] == {"added": [], "changed": [MAC], "devices": differs}
+    monkeypatch.setattr("fleet.roles.control.routes.device_files.LARGEST_AUDIT", 100)
+    lines = [{"mac": MAC, "notes": "n"}, {"mac": second, "notes": "n" * 100}]
+    await send(stage, "ndjson", "\n".join(map(json.dumps, lines)).encode())
+    [bounded, *_] = (await stage.ask("GET /v1/audit?action=device.import")).json()["items"]
+    assert (bounded["after"]["changed"], list(bounded["before"]["devices"])) == ([MAC, second], [MAC])
 
 
 async def test_no_browser_guesses_what_an_export_is(stage: ControlStage) -> None:

@@ -9,7 +9,7 @@ from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from fleet.adapters.sql.device_import import DeviceImport
+from fleet.adapters.sql.device_import import DeviceImport, Imported
 from fleet.adapters.sql.device_rows import AT_ONCE
 from fleet.adapters.sql.device_search import MOST_ROWS, DeviceSearch
 from fleet.adapters.sql.tag_keys import TagKeys
@@ -33,6 +33,7 @@ from fleet.wire.control.device_file import (
 )
 from fleet.wire.control.devices import FilterText, ImportReport, LineFault
 from fleet.wire.control.shapes import Shape
+from fleet.wire.json_text import json_length
 
 MOST_ERRORS = 1_000
 """Errors of single lines that an answer names; with more of them an import ends."""
@@ -42,6 +43,8 @@ _SLICE = 2_000
 """Bytes that are read without a pause, if they have few lines."""
 _PAUSE = 2_000
 """Units of `LoopYield` between two pauses: 200 lines. Other work shares the event loop."""
+LARGEST_AUDIT = 100_000
+"""Characters of what differs in the audit line of a batch."""
 LARGEST_FILE = 1_000_000_000
 _ROWS = 50
 """Devices that are written between two pauses."""
@@ -176,8 +179,11 @@ class _Import:
         async with self._services.changes.begin(self._request) as change:
             done = await DeviceImport(change.sql, self._who.tenant).write([line for _, line in batch.values()])
             if done.added or done.changed:
-                after = {"added": list(done.added), "changed": list(done.changed)}
-                await change.audit("device.import", "devices", after=after)
+                kept = _kept(done)
+                before = {"devices": {mac: done.before[mac] for mac in kept}}
+                after: dict[str, Any] = {"added": list(done.added), "changed": list(done.changed)}
+                after |= {"devices": {mac: done.after[mac] for mac in kept}}
+                await change.audit("device.import", "devices", before=before, after=after)
         self._added += len(done.added)
         self._changed += len(done.changed)
         self._taken += len(batch) - len(done.foreign) - len(done.overfull)
@@ -202,6 +208,17 @@ class _Import:
         self._failed += 1
         if len(self._errors) < MOST_ERRORS:
             self._errors.append(LineFault(line=line, message=message))
+
+
+def _kept(done: Imported) -> list[str]:
+    """Return the changed devices of which the audit log says what differs: the first ones, within `LARGEST_AUDIT`."""
+    kept, left = list[str](), LARGEST_AUDIT
+    for mac in done.changed:
+        left -= json_length([done.before[mac], done.after[mac]])
+        if left < 0:
+            break
+        kept.append(mac)
+    return kept
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
