@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -12,7 +13,7 @@ from weakref import WeakSet
 
 from sqlalchemy import Connection, select, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoResultFound, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoResultFound, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.pool import QueuePool
@@ -37,6 +38,7 @@ _DRIVERS = {
 T = TypeVar("T")
 _LINK = re.compile(r'^((?:down_)?revision) = "(\w+)"', re.MULTILINE)
 """A line of a migration."""
+FAILED_SECONDS = 10.0
 _LOOK_AGAIN_SECONDS = 0.02
 _CANCELLED = "57014"
 """What PostgreSQL says when `statement_timeout` ends a statement."""
@@ -81,6 +83,7 @@ class Database:
         else:
             self._writing = self._reading = postgres_engine(url)
             self._threads = None
+        self._write_failed: float | None = None
         places = READERS if self.is_sqlite else 2 * READERS
         self._places = ReadingPlaces(places, places // 2)
 
@@ -111,9 +114,20 @@ class Database:
         Raises:
             Unavailable: The database does not answer, or does not get free.
         """
-        with _translating():
-            async with self._writing.begin() as connection:
-                yield connection
+        try:
+            with _translating():
+                async with self._writing.begin() as connection:
+                    yield connection
+        except Unavailable as error:
+            if isinstance(error.__cause__, SQLAlchemyError):
+                self._write_failed = time.monotonic()
+            raise
+        self._write_failed = None
+
+    @property
+    def writes_fail(self) -> bool:
+        """Whether the last change failed, and that some seconds ago at most."""
+        return self._write_failed is not None and time.monotonic() - self._write_failed < FAILED_SECONDS
 
     async def look(self, read: Callable[[Connection], T], *, tenant: int = 0, seconds: float | None = None) -> T:
         """Run a function that reads on one connection, and return its result.

@@ -23,7 +23,9 @@ def owning(database: Path) -> Iterator[None]:
     Raises:
         ConfigError: Another process has the file, or the folder cannot be written.
     """
-    path = database.with_name(database.name + ".lock")
+    # Beside the file itself, whatever link names it.
+    file = database.resolve()
+    path = file.with_name(file.name + ".lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = path.open("a+")
@@ -51,6 +53,7 @@ def keep_private(database: Path) -> None:
     Raises:
         ConfigError: The file cannot be made.
     """
+    database = database.resolve()
     try:
         with suppress(FileExistsError):
             os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))

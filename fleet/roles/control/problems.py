@@ -2,6 +2,7 @@
 
 import http
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from fleet.adapters.sql.device_rows import VersionConflict
 from fleet.adapters.sql.idempotency_rows import ReservationLost
 from fleet.ground.errors import SlowQuery, Unavailable
 from fleet.roles.control.request_ids import REQUEST_ID, request_id
+
+log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 _MOST_ERRORS = 20
@@ -90,7 +93,8 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
-    """Hide which part does not answer: its text may name addresses."""
+    """Hide which part does not answer: its text may name addresses. The log has it."""
+    log.warning("request not served", extra={"reason": str(error), "request": request_id(request)})
     if isinstance(error, SlowQuery):
         return _answer(request, Problem(503, "slow-query", _SLOW))
     return _answer(

@@ -8,8 +8,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 
+from fleet.adapters.sql import database as module
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.idempotency_rows import IdempotencyRows
 from fleet.adapters.sql.schema import IDEMPOTENCY
@@ -183,6 +184,29 @@ async def test_the_state_of_the_site_is_shown(stage: ControlStage) -> None:
     assert found["database"]["kind"] == ("sqlite" if stage.database.is_sqlite else "postgresql")
     assert found["shards_without_owner"] == list(range(found["shards"]))
     assert (await stage.ask("GET /healthz", None)).json() == {"status": "alive"}
+    assert (await stage.ask("GET /readyz", None)).json() == {"status": "ready"}
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+async def test_a_full_disk_is_said_and_logged(
+    stage: ControlStage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "FAILED_SECONDS", 3_600.0)
+    async with stage.database.writing() as connection:
+        await connection.execute(text("PRAGMA max_page_count = 1"))
+    for number in range(1_000):
+        new = {"mac": f"02:00:00:00:{number // 256:02x}:{number % 256:02x}", "notes": "a" * 4_000}
+        answer = await stage.ask("POST /v1/devices", json=new)
+        if answer.status_code != 201:
+            break
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert (await stage.ask("GET /readyz", None)).status_code == 503
+    assert (await stage.ask("GET /healthz", None)).status_code == 200
+    said = [one for one in caplog.records if one.message == "request not served"]
+    assert said and "full" in vars(said[0])["reason"]
+    async with stage.database.writing() as connection:
+        await connection.execute(text("PRAGMA max_page_count = 1000000"))
+    assert (await stage.ask("POST /v1/devices", json=new)).status_code == 201
     assert (await stage.ask("GET /readyz", None)).json() == {"status": "ready"}
 
 

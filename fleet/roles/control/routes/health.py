@@ -14,7 +14,7 @@ READY_SECONDS = 1.0
 
 
 class HealthRoutes:
-    """Liveness, and readiness: both the database and Redis answer.
+    """Liveness, and readiness: both the database and Redis answer, and changes succeed.
 
     Args:
         router: Of the app.
@@ -38,4 +38,6 @@ class HealthRoutes:
         except (Unavailable, TimeoutError):
             # The reason may name addresses, and the route is open: the log of the part that failed has it.
             return JSONResponse({"status": "unavailable"}, 503)
+        if self._database.writes_fail:
+            return JSONResponse({"status": "read-only"}, 503)
         return JSONResponse({"status": "ready"})

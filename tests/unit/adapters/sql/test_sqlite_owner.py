@@ -19,6 +19,14 @@ def test_a_second_process_is_refused_and_told_who_has_the_file(tmp_path: Path) -
         pass
 
 
+def test_a_link_leads_to_the_same_lock(tmp_path: Path) -> None:
+    database, link = tmp_path / "fleet.db", tmp_path / "links" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(database)
+    with owning(database), pytest.raises(ConfigError, match="more than one needs"):
+        owning(link).__enter__()
+
+
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="cannot write"), owning(tmp_path / "file" / "fleet.db"):
