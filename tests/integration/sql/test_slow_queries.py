@@ -48,10 +48,12 @@ async def test_a_block_of_statements_is_ended_at_its_limit(database: Database) -
 
 async def test_the_slow_queries_of_one_tenant_leave_places_for_others(database: Database) -> None:
     slow = [asyncio.create_task(look_for_ever(database, MINE)) for _ in range(10)]
-    await asyncio.sleep(0)
-    assert await database.look(one, tenant=OTHER) == 1
-    for task in slow:
-        task.cancel()
+    try:
+        await asyncio.sleep(0)
+        assert await database.look(one, tenant=OTHER) == 1
+    finally:
+        for task in slow:
+            task.cancel()
     await asyncio.wait(slow)
     assert await database.look(one, tenant=MINE) == 1
 
