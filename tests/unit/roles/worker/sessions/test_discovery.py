@@ -105,7 +105,7 @@ async def test_a_lost_list_that_exceeds_the_budget_is_not_stored_as_an_empty_one
         await asked.answer(PAGES)
     assert not await store.client.exists(store.keys.tools(MAC))
     lists.limit = 10_000
-    await asked.answer(PAGES, 2 * module.RETRY_SECONDS)
+    await asked.answer(PAGES, 3 * module.RETRY_SECONDS)
     assert await asked.known() == ["a", "b"]
 
 
