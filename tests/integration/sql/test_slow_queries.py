@@ -64,6 +64,8 @@ async def test_a_statement_whose_caller_has_gone_costs_no_connection(
     lost: list[object] = []
     async with database.reading() as connection:
         event.listen(connection.sync_engine, "invalidate", lambda *_: lost.append(1))
+    gc.collect()
+    caplog.clear()  # of what earlier tests left to the collector
     for _ in range(20):
         begun = asyncio.Event()
 
