@@ -10,6 +10,8 @@ GROUPS_WRITE: Final = "groups:write"
 AGENTS_READ: Final = "agents:read"
 AGENTS_WRITE: Final = "agents:write"
 PROVIDERS_WRITE: Final = "providers:write"
+JOBS_READ: Final = "jobs:read"
+JOBS_WRITE: Final = "jobs:write"
 CONVERSATIONS_READ: Final = "conversations:read"
 CONVERSATIONS_WRITE: Final = "conversations:write"
 MEMORY_READ: Final = "memory:read"
@@ -29,6 +31,8 @@ MEANINGS: Final = {
     AGENTS_READ: "See agents, their versions and the providers.",
     AGENTS_WRITE: "Make, change, publish and assign agents.",
     PROVIDERS_WRITE: "Change providers and their keys. Keys are never shown.",
+    JOBS_READ: "See jobs, and what devices answered.",
+    JOBS_WRITE: "Make and steer jobs; what they call needs devices:command or devices:dangerous, too.",
     CONVERSATIONS_READ: "Read what users and devices said.",
     CONVERSATIONS_WRITE: "Delete conversations, and switch their recording on.",
     MEMORY_READ: "Read what devices remember of their users.",

@@ -15,6 +15,14 @@ class OperatorCall(Struct, frozen=True, kw_only=True):
     tool: str
     """The tool's name as the device announced it."""
     arguments: dict[str, Any]
+    idle: bool = False
+    """Whether it is not sent while the device is in a session."""
+
+
+LATE: Final = "it had to wait for too long"
+OFFLINE: Final = "the device is not connected"
+IN_SESSION: Final = "the device is in a session"
+"""Why a call was not sent, as its outcome says."""
 
 
 OPERATOR_CALLS: Final[Decoder[OperatorCall]] = Decoder(OperatorCall)

@@ -80,6 +80,11 @@ class MemoryRedis:
             raise ResponseError(f"unknown command {name}")
         return work(*rest)
 
+    # The server
+
+    def _info(self, _: str) -> str:
+        return f"run_id:{id(self)}"
+
     # Keys
 
     def _get_value(self, key: str, kind: type[T]) -> T | None:

@@ -1080,15 +1080,54 @@ local function operator_call_put(K, A)
   return {'QUEUED'}
 end
 
--- K: own, record  A: worker, fence, outcome, text
+-- K: own, record, outcomes of jobs  A: worker, fence, outcome, text, mac, id
 -- Ends an operator's call, once; its record stays for its life from now on. Returns 0 if it had ended, or is forgotten.
+-- The outcome of a job's call is also added to those that control collects.
 local function operator_call_end(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  local known = redis.call('HMGET', K[2], 'st', 'life')
+  local known = redis.call('HMGET', K[2], 'st', 'life', 'job')
   if not known[1] or known[1] == 'ended' then return 0 end
   redis.call('HSET', K[2], 'st', 'ended', 'out', A[3], 'text', A[4], 'ended', now())
   redis.call('PEXPIRE', K[2], known[2])
+  if known[3] then redis.call('XADD', K[3], '*', 'm', A[5], 'c', A[6], 'o', A[3], 't', A[4]) end
   return 1
+end
+
+-- K: fence of jobs  A: fence
+-- Makes a lease of control known to a shard: earlier ones hand over no more calls.
+local function jobs_begin(K, A)
+  if tonumber(redis.call('GET', K[1]) or '0') > tonumber(A[1]) then return fenced() end
+  redis.call('SET', K[1], A[1])
+  return 1
+end
+
+-- K: queue, records by their end, fence of jobs, record of each call
+-- A: fence, life of a record ms, ms in which a call may begin, longest queue, most records; of each call: mac, id,
+-- message, tool
+-- Queues calls of jobs, each as operator_call_put does. Returns what that returns of each.
+local function job_calls_put(K, A)
+  if tonumber(redis.call('GET', K[3]) or '0') > tonumber(A[1]) then return fenced() end
+  local answers = {}
+  for number = 4, #K do
+    local at = 6 + (number - 4) * 4
+    local of = {A[at], A[at + 1], A[at + 2], A[at + 3], A[2], A[3], A[4], A[5]}
+    local answer = operator_call_put({K[1], K[number], K[2]}, of)[1]
+    if answer == 'QUEUED' then redis.call('HSET', K[number], 'job', '1') end
+    answers[#answers + 1] = answer
+  end
+  return answers
+end
+
+-- K: outcomes, records by their end, record of each call  A: of each call: entry, 'mac|id'
+-- Removes what control has stored: outcomes, and the records of their calls.
+local function job_calls_forget(K, A)
+  for number = 3, #K do
+    local at = 1 + (number - 3) * 2
+    redis.call('XDEL', K[1], A[at])
+    redis.call('DEL', K[number])
+    redis.call('ZREM', K[2], A[at + 1])
+  end
+  return #K - 2
 end
 
 -- Why an operator's call must not be published, or nil: its record says that it was published (the call's own record is
@@ -1298,6 +1337,9 @@ redis.register_function('fleet_memory_change', memory_change)
 redis.register_function('fleet_gateway_session', gateway_session)
 redis.register_function('fleet_operator_call_put', operator_call_put)
 redis.register_function('fleet_operator_call_end', operator_call_end)
+redis.register_function('fleet_jobs_begin', jobs_begin)
+redis.register_function('fleet_job_calls_put', job_calls_put)
+redis.register_function('fleet_job_calls_forget', job_calls_forget)
 redis.register_function('fleet_call_begin', call_begin)
 redis.register_function('fleet_call_finish', call_finish)
 redis.register_function('fleet_sweep', sweep)

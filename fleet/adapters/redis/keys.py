@@ -87,7 +87,19 @@ class ShardKeys:
         return f"{prefix(shard)}edges"
 
 
-class DeviceKeys(ShardKeys):
+class JobKeys:
+    """Names of the keys that the calls of jobs have once for each shard."""
+
+    def job_fence(self, shard: int) -> str:
+        """Return the newest fence of control's lease that handed calls of jobs to a shard."""
+        return f"{prefix(shard)}jf"
+
+    def job_outcomes(self, shard: int) -> str:
+        """Return the stream of the outcomes of jobs' calls that control has not stored yet."""
+        return f"{prefix(shard)}jo"
+
+
+class DeviceKeys(ShardKeys, JobKeys):
     """Names of the keys that a device has once, for one number of shards."""
 
     def __init__(self, shards: int) -> None:
@@ -172,6 +184,8 @@ CONTROL_OWN = "{control}:own"
 """The lease of control: the process that does its work in the background."""
 CONTROL_FENCE = "{control}:fence"
 """Number of that lease."""
+CONTROL_LIFE = "{control}:life"
+"""A random text: with it, Redis has lost its data if it is another one."""
 EDGES = "edges"
 """Set of the ids of all announced edges; `Edges.live` removes dead ones."""
 

@@ -9,6 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fleet.adapters.sql.agent_names import read_names
 from fleet.adapters.sql.device_conditions import search_text
+from fleet.adapters.sql.job_rows import forget_executions
+from fleet.adapters.sql.job_schema import JOB_EXECUTION
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, DEVICE_TAG, GROUP, GROUP_MEMBER, LISTED_TOOL, METADATA
 from fleet.adapters.sql.transaction import Sql
@@ -167,8 +169,9 @@ class DeviceRows:
             if await self._row(connection, mac, lock=True) is None:
                 return False
             for table in reversed(METADATA.sorted_tables):
-                if "mac" in table.c:
+                if "mac" in table.c and table is not JOB_EXECUTION:
                     await connection.execute(delete(table).where(table.c.mac == number))
+            await forget_executions(connection, number)
             given = ASSIGNMENT.c.scope == "device", ASSIGNMENT.c.ref == number
             await connection.execute(delete(ASSIGNMENT).where(*given))
             return True

@@ -115,7 +115,7 @@ class EventRows:
         async with self._database.writing() as connection:
             tenants = list((await connection.execute(select(TENANT.c.id).order_by(TENANT.c.id))).scalars())
             wanted = len(events) + len(gaps) * len(tenants)
-            following = await self._take_ids(connection, wanted)
+            following = await _take_ids(connection, self._fence, wanted)
             stored = [
                 StoredEvent(following + number, tenant, at, LOST, 0, _gap_data(gap))
                 for number, (gap, tenant) in enumerate((gap, tenant) for gap in gaps for tenant in tenants)
@@ -140,19 +140,6 @@ class EventRows:
                 )
             return stored
 
-    async def _take_ids(self, connection: AsyncConnection, count: int) -> int:
-        """Return the first of so many new ids."""
-        taken = (
-            update(COLLECTOR)
-            .where(COLLECTOR.c.fence == self._fence)
-            .values(next=COLLECTOR.c.next + count)
-            .returning(COLLECTOR.c.next)
-        )
-        following = (await connection.execute(taken)).scalar_one_or_none()
-        if following is None:
-            raise Fenced("another process collects events")
-        return int(following) - count
-
     async def _note(
         self, connection: AsyncConnection, events: Iterable[StoredEvent], owners: Mapping[int, tuple[int, str]]
     ) -> None:
@@ -171,6 +158,36 @@ class EventRows:
             turns.add(one.tenant, one.mac, one.at, one.kind, agent, data)
         await add_usage(connection, usage, is_sqlite=self._database.is_sqlite)
         await turns.write()
+
+
+async def add_events(
+    connection: AsyncConnection, fence: int, events: Sequence[tuple[int, int, str, int, Mapping[str, Any]]]
+) -> None:
+    """Store events of control itself in a transaction: tenant, time in ms, kind, MAC or 0, and data of each.
+
+    Raises:
+        Fenced: There is a newer lease.
+    """
+    first = await _take_ids(connection, fence, len(events))
+    stored = [
+        StoredEvent(number, tenant, at, kind, mac, msgspec.json.encode(data).decode())
+        for number, (tenant, at, kind, mac, data) in enumerate(events, first)
+    ]
+    await connection.execute(insert(EVENT), [_row(one) for one in stored])
+
+
+async def _take_ids(connection: AsyncConnection, fence: int, count: int) -> int:
+    """Return the first of so many new ids."""
+    taken = (
+        update(COLLECTOR)
+        .where(COLLECTOR.c.fence == fence)
+        .values(next=COLLECTOR.c.next + count)
+        .returning(COLLECTOR.c.next)
+    )
+    following = (await connection.execute(taken)).scalar_one_or_none()
+    if following is None:
+        raise Fenced("another process collects events")
+    return int(following) - count
 
 
 async def _owners(connection: AsyncConnection, macs: set[str]) -> dict[int, tuple[int, str]]:

@@ -67,7 +67,7 @@ class IdentityGroup(SettingGroup):
     """Devices whose hello the server refuses, with an alert on their display."""
     timezone: str = setting(
         machine_zone,
-        ("worker", "api", "gateway"),
+        ("worker", "api", "gateway", "control"),
         variable="FLEET_TIMEZONE",
         also="FLEET_TIMEZONE_OFFSET",
         syntax="name such as `Asia/Shanghai`, or minutes east of UTC",

@@ -33,6 +33,8 @@ from fleet.roles.control.routes.devices import DeviceRoutes
 from fleet.roles.control.routes.events import EventRoutes
 from fleet.roles.control.routes.groups import GroupRoutes
 from fleet.roles.control.routes.health import HealthRoutes
+from fleet.roles.control.routes.job_executions import JobExecutionRoutes
+from fleet.roles.control.routes.jobs import JobRoutes
 from fleet.roles.control.routes.me import MeRoutes
 from fleet.roles.control.routes.openapi import OpenApiRoutes
 from fleet.roles.control.routes.providers import ProvidersRoutes
@@ -49,6 +51,7 @@ _NOUNS = (
     *(ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
     *(DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes),
+    *(JobRoutes, JobExecutionRoutes),
 )
 """Each adds the routes of one noun."""
 

@@ -18,3 +18,4 @@ class ControlSettings:
     conversation_days: int
     audit_days: int
     renewal_days: float
+    timezone: str

@@ -202,11 +202,12 @@ def write_csv(device: Mapping[str, Any], tags: Sequence[str]) -> str:
 
 def _row(cells: Iterable[Any]) -> str:
     out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerow(map(_safe, cells))
+    csv.writer(out, lineterminator="\r\n").writerow(map(as_cell, cells))
     return out.getvalue()
 
 
-def _safe(cell: Any) -> str:
+def as_cell(cell: Any) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
     text = "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
     return f"'{text}" if _MARKED.match(text) else text
 

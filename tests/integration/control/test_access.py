@@ -14,11 +14,13 @@ from fleet.adapters.sql.conversation_rows import ConversationQuery, Conversation
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.adapters.sql.event_rows import EventRows, NewEvent
 from fleet.adapters.sql.group_rows import GroupRows
+from fleet.adapters.sql.job_rows import JobRows, NewJob
 from fleet.adapters.sql.provider_rows import ProviderRows
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.core.permissions import SCOPES
 from fleet.roles.control.access import digest_of_token
 from fleet.roles.control.routing import ANY_SCOPE, OPEN, ControlRoute
+from fleet.wire.control.jobs import JobPolicy
 from fleet.wire.operator_calls import OperatorCall
 from tests.support.control_server import FULL, OTHER_TENANT, STRANGER, ControlStage
 
@@ -74,6 +76,13 @@ async def _foreign_provider(stage: ControlStage) -> str:
     return str((await ProviderRows(stage.database, OTHER_TENANT).add(**fields)).id)
 
 
+async def _foreign_job(stage: ControlStage) -> str:
+    fields = {"name": "theirs", "kind": "tool", "query": "", "continuous": False, "created_by": "token:theirs"}
+    body = {"tool": "self.get_device_status", "arguments": {}, "collect": "status"}
+    job = NewJob(**fields, body=body, policy=JobPolicy().model_dump(), created=1, expires=2**45)
+    return str((await JobRows(stage.database, OTHER_TENANT).add(job)).id)
+
+
 FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "token": _foreign_token,
     "mac": _foreign_device,
@@ -84,6 +93,7 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "conversation": _foreign_conversation,
     "agent": _foreign_agent,
     "provider": _foreign_provider,
+    "job": _foreign_job,
 }
 """Of each path parameter: makes an object of another tenant, and returns its id."""
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.group_rows import GroupRows
-from fleet.adapters.sql.history_schema import METADATA  # of all tables: this module has the last of them
+from fleet.adapters.sql.job_schema import METADATA  # of all tables: this module has the last of them
 from fleet.adapters.sql.migrate import newest, revision, upgrade
 from fleet.adapters.sql.provider_rows import ProviderRows
 from fleet.adapters.sql.token_rows import TokenRows

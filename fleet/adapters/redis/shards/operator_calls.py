@@ -18,7 +18,7 @@ MOST_QUEUED: Final = 1000
 """Calls of a shard that have not ended; a further one is refused."""
 MOST_RECORDS: Final = 5000
 """Records of a shard; while there are so many, further calls are refused."""
-LONGEST_TEXT: Final = 2000
+LONGEST_TEXT: Final = 4000
 """Characters of an outcome that are kept."""
 _BATCH: Final = 100
 
@@ -112,8 +112,11 @@ class OperatorCalls:
         keys = self._store.keys
         await self._store.call(
             "fleet_operator_call_end",
-            [keys.own(keys.shard(call.device)), keys.operator_call(call.device, call.call)],
-            [owner.worker, owner.fence, state, text[:LONGEST_TEXT]],
+            [
+                *(keys.own(shard := keys.shard(call.device)), keys.operator_call(call.device, call.call)),
+                keys.job_outcomes(shard),
+            ],
+            [owner.worker, owner.fence, state, text[:LONGEST_TEXT], call.device, call.call],
         )
 
     async def discard(self, entry: QueuedCall) -> None:

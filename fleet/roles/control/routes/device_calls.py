@@ -60,11 +60,11 @@ class DeviceCallRoutes:
         tool, source = await self._find(device, name)
         if risk_of(tool.name, source) == "dangerous" and DEVICES_DANGEROUS not in who.scopes:
             raise Problem(403, "scope-missing", f"the token has not the scope {DEVICES_DANGEROUS}")
-        arguments = _fit(tool, body.arguments)
+        arguments = fit(tool, body.arguments)
         key = request.headers.get(HEADER)
         call = OperatorCall(device=device, call=_name(who, key, device, name), tool=tool.name, arguments=arguments)
         async with self._services.changes.begin(request) as change:
-            after = {"call": call.call, "tool": tool.name, "arguments": _shown(arguments)}
+            after = {"call": call.call, "tool": tool.name, "arguments": shown(arguments)}
             await change.audit("device.call", f"device/{device}", after=after)
         kept = KEPT_SECONDS if key else SHORT_SECONDS + body.within
         if await self._calls.put(call, body.within, kept) == "full":
@@ -98,7 +98,7 @@ class DeviceCallRoutes:
         return record
 
 
-def _fit(tool: ToolSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+def fit(tool: ToolSpec, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return arguments that the device takes.
 
     Raises:
@@ -115,7 +115,7 @@ def _fit(tool: ToolSpec, arguments: dict[str, Any]) -> dict[str, Any]:
     return prepared.arguments
 
 
-def _shown(arguments: dict[str, Any]) -> dict[str, Any]:
+def shown(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return arguments for the audit log: addresses without what may be a secret in them."""
     return {
         key: re.sub(r"//[^/@]*@", "//", value).partition("?")[0] if isinstance(value, str) and "://" in value else value

@@ -27,16 +27,15 @@ from fleet.roles.worker.ownership.shard import Shard
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.mcp import ToolResult, clip, parse_result
 from fleet.wire.messages import CallToolCommand, ResponseEvent
+from fleet.wire.operator_calls import LATE, OFFLINE
 
 log = logging.getLogger(__name__)
 
 Status = Literal["ok", "error", "not_sent", "unknown"]
 
-_OFFLINE = "the device is not connected"
 _BUSY = "the device has too many calls to do"
 _TOO_OFTEN = "the device is called too often; wait before another try"
 _OVER = "the user has said something else meanwhile"
-_LATE = "it had to wait for too long"
 _NO_ANSWER = "the device did not answer in time"
 _GONE = "the device disconnected before it answered"
 _NOT_INSTALLED = "the firmware was not installed; the device goes on with the one that it has"
@@ -144,9 +143,9 @@ class DeviceCalls:
         log.debug("call begun", extra={"call": terms.call_id, "verdict": type(begun).__name__})
         match begun:
             case CallRefused("offline"):
-                return Outcome("not_sent", _OFFLINE)
+                return Outcome("not_sent", OFFLINE)
             case CallRefused("over" | "late" as reason):
-                return Outcome("not_sent", _OVER if reason == "over" else _LATE)
+                return Outcome("not_sent", _OVER if reason == "over" else LATE)
             case CallRefused():
                 return Outcome("not_sent", _BUSY)
             case CallKnown(_, "done"):
@@ -156,7 +155,7 @@ class DeviceCalls:
                 pending = CallToolCommand(number, command.name)
                 return await self._run(shard, mac, pending, replace(terms, seconds=begun.seconds), sent, fresh=False)
             case CallKnown(_, "not sent"):
-                return Outcome("not_sent", _OFFLINE)
+                return Outcome("not_sent", OFFLINE)
             case CallKnown():
                 left = terms.leaves and not terms.operator
                 return Outcome("ok", _LEFT) if left else Outcome("unknown", _NO_ANSWER)
@@ -257,7 +256,7 @@ class DeviceCalls:
                     shard.publish(mac, request, terms.dialect)
                 except (Unavailable, Overloaded):
                     await self._calls.give_up(mac, number, sent=False)
-                    return Outcome("not_sent", _OFFLINE)
+                    return Outcome("not_sent", OFFLINE)
                 log.debug("call published", extra={"call": terms.call_id, "id": number})
             elif (known := await self._calls.result(mac, number)) is not None:
                 return _decode(known)  # it was answered before this future was registered

@@ -15,7 +15,7 @@ from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.wire import dialects
 from fleet.wire.messages import CallToolCommand
-from fleet.wire.operator_calls import OperatorCall
+from fleet.wire.operator_calls import IN_SESSION, OperatorCall
 
 log = logging.getLogger(__name__)
 
@@ -150,6 +150,8 @@ class OperatorCallRunner:
         try:
             shard.executor.submit(mac, lambda: _hold(due, sent))
             await due
+            if call.idle and (now := await self._resources.sessions.read(mac)) and now.id:
+                return Outcome("not_sent", IN_SESSION)
             await renew_camera_token(self._resources, shard, mac, device.dialect, call.tool)
             return await self._calls.call(shard, mac, command, terms, sent)
         finally:

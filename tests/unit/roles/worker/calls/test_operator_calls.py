@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from fleet.adapters.redis.shards.leases import Leases
@@ -14,7 +15,7 @@ from fleet.ground.tasks import running
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
 from fleet.wire.messages import ResponseEvent
-from fleet.wire.operator_calls import OperatorCall
+from fleet.wire.operator_calls import IN_SESSION, OperatorCall
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import FOR_EVER, MAC, WorkerStage
 
@@ -165,3 +166,14 @@ async def test_a_full_queue_refuses_and_the_inbox_is_another_stream(desk: Desk, 
     assert await desk.queue.find(MAC, "more") is None
     keys = stage.resources.store.keys
     assert stage.redis.run("XLEN", keys.inbox(0)) == 0
+
+
+async def test_a_call_for_an_idle_device_is_not_sent_in_a_session(desk: Desk) -> None:
+    await desk.stage.open("s1")
+    await desk.put(msgspec.structs.replace(call("a"), idle=True))
+    await desk.put(call("b"))
+    async with desk.worker():
+        record = await desk.ended("a")
+        assert (record.state, record.text) == ("not_sent", IN_SESSION)
+        await desk.answer(await desk.sent())
+        assert (await desk.ended("b")).state == "ok"

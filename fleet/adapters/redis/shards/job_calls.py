@@ -1,0 +1,149 @@
+"""Calls of jobs: operators' calls in the queues of the shards, with a fence, and with outcomes that control collects.
+
+The record of a call lives until control has stored its outcome; until then it keeps a repeated hand-over from becoming
+a second call. After that, the fence does.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import msgspec
+
+from fleet.adapters.redis import keys as names
+from fleet.adapters.redis.access.admissions import admission_key
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.operator_calls import MOST_RECORDS, CallState
+from fleet.wire.operator_calls import OperatorCall
+
+MOST_QUEUED: Final = 500
+"""Calls of a shard that wait or are under way, above which jobs add none: the rest of the queue is for people."""
+KEPT_SECONDS: Final = 7 * 24 * 3600.0
+"""Life of a call's record: control must collect its outcome within this time."""
+AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """The outcome of a call, as its shard keeps it until it is forgotten."""
+
+    shard: int
+    entry: str
+    device: str
+    call: str
+    state: CallState
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNow:
+    """What decides whether a device gets its call now. `timezone` is empty where it is that of the site."""
+
+    online: bool
+    in_session: bool
+    timezone: str
+
+
+class JobCalls:
+    """Hands calls of jobs over to the shards, and collects their outcomes. All methods raise `Unavailable`.
+
+    Args:
+        store: Redis.
+        fence: Of the lease of control.
+    """
+
+    def __init__(self, store: Store, fence: int) -> None:
+        self._store, self._fence = store, fence
+
+    @property
+    def _shards(self) -> range:
+        return range(self._store.keys.shards)
+
+    async def begin(self) -> None:
+        """Refuse hand-overs under earlier leases from now on.
+
+        Raises:
+            Fenced: There is a newer lease already.
+        """
+        for shard in self._shards:
+            await self._store.call("fleet_jobs_begin", [self._store.keys.job_fence(shard)], [self._fence])
+
+    async def life(self) -> str:
+        """Return a text that is another one after Redis may have lost what it was told."""
+        nodes = await self._store.ask(self._store.client.primaries())
+        runs = [str((await self._store.ask(node.info("server")))["run_id"]) for node in nodes]
+        mark = secrets.token_hex(8)
+        await self._store.ask(cast("Awaitable[Any]", self._store.client.set(names.CONTROL_LIFE, mark, nx=True)))
+        mark = await self._store.ask(cast("Awaitable[str]", self._store.client.get(names.CONTROL_LIFE)))
+        return hashlib.sha256("\n".join((mark, *sorted(runs))).encode()).hexdigest()
+
+    async def put(self, calls: Sequence[OperatorCall], within_ms: int) -> list[OperatorCall]:
+        """Queue calls; one that its shard knows already stays as it is. Return those for which there was no room.
+
+        Raises:
+            Fenced: There is a newer lease.
+        """
+        shards: dict[int, list[OperatorCall]] = {}
+        for one in calls:
+            shards.setdefault(self._store.keys.shard(one.device), []).append(one)
+        return [one for shard, some in shards.items() for one in await self._put(shard, some, within_ms)]
+
+    async def _put(self, shard: int, calls: Sequence[OperatorCall], within_ms: int) -> list[OperatorCall]:
+        keys = self._store.keys
+        records = [keys.operator_call(one.device, one.call) for one in calls]
+        described = [(one.device, one.call, msgspec.json.encode(one), one.tool) for one in calls]
+        answers = await self._store.call(
+            "fleet_job_calls_put",
+            [keys.operator_calls(shard), keys.operator_records(shard), keys.job_fence(shard), *records],
+            [
+                *(self._fence, round(KEPT_SECONDS * 1000), within_ms, MOST_QUEUED, MOST_RECORDS),
+                *(word for words in described for word in words),
+            ],
+        )
+        return [one for one, answer in zip(calls, answers, strict=True) if answer == "FULL"]
+
+    async def outcomes(self) -> list[JobOutcome]:
+        """Return the oldest outcomes of each shard."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for shard in self._shards:
+            pipe.xrange(self._store.keys.job_outcomes(shard), count=max(1, AT_ONCE // len(self._shards)))
+        found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+        return [
+            JobOutcome(shard, entry, fields["m"], fields["c"], fields["o"], fields["t"])
+            for shard, entries in zip(self._shards, found, strict=True)
+            for entry, fields in entries
+        ]
+
+    async def forget(self, outcomes: Iterable[JobOutcome]) -> None:
+        """Remove outcomes that are stored, and the records of their calls."""
+        keys, shards = self._store.keys, dict[int, list[JobOutcome]]()
+        for one in outcomes:
+            shards.setdefault(one.shard, []).append(one)
+        for shard, some in shards.items():
+            records = [keys.operator_call(one.device, one.call) for one in some]
+            await self._store.call(
+                "fleet_job_calls_forget",
+                [keys.job_outcomes(shard), keys.operator_records(shard), *records],
+                [word for one in some for word in (one.entry, f"{one.device}|{one.call}")],
+            )
+
+    async def states(self, calls: Sequence[tuple[str, str]]) -> list[tuple[CallState, str] | None]:
+        """Return state and text of each call, by device and id; None where Redis does not know it."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for mac, call in calls:
+            pipe.hmget(self._store.keys.operator_call(mac, call), ["st", "out", "text"])
+        found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute())) if calls else []
+        return [None if st is None else (out if st == "ended" else st, text or "") for st, out, text in found]
+
+    async def look(self, macs: Sequence[str]) -> Mapping[str, DeviceNow]:
+        """Return what decides whether devices get their calls now."""
+        keys, pipe = self._store.keys, self._store.client.pipeline(transaction=False)
+        for mac in macs:
+            pipe.hget(keys.device(mac), "on")
+            pipe.hget(keys.session(mac), "id")
+            pipe.hget(admission_key(self._store, mac), "tz")
+        found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute())) if macs else []
+        triples = zip(macs, found[::3], found[1::3], found[2::3], strict=True)
+        return {mac: DeviceNow(on == "1", bool(session), zone or "") for mac, on, session, zone in triples}

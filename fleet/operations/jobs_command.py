@@ -1,0 +1,239 @@
+"""`fleet jobs`: do something on many devices, over control."""
+
+import asyncio
+import json
+import sys
+from typing import Annotated, Any, Literal
+
+import typer
+
+from fleet.client import jobs
+from fleet.client.client import AsyncFleetClient
+from fleet.ground.errors import ConfigError
+from fleet.ground.settings import Settings
+from fleet.ground.terminal import plural, visible
+from fleet.operations.connect import operation
+from fleet.operations.control_access import open_control
+from fleet.operations.inputs import checked, read_pair
+from fleet.operations.jobs_table import JobScreen, progress_line
+from fleet.operations.json_output import AsJson, AsJsonLines, print_json, print_result
+from fleet.operations.listing import print_list
+from fleet.wire.control.jobs import Job, JobRequest
+from fleet.wire.job_states import EXECUTION_STATES, ExecutionState
+
+app = typer.Typer(
+    help="Jobs over many devices: create, list, show, watch, pause, continue, stop, approve, retry, results.",
+    no_args_is_help=True,
+)
+
+Id = Annotated[int, typer.Argument(min=1, help="Number of the job.")]
+State = Annotated[str, typer.Option(help="Only devices in this state, such as error.")]
+_OVER = ("done", "stopped")
+_LOOK_SECONDS = 1.0
+_FAILED = 1
+
+
+@app.command()
+@operation
+async def create(  # noqa: PLR0913 - the arguments are the command line
+    settings: Settings,
+    name: Annotated[str, typer.Argument(help="A name for people.")],
+    query: Annotated[str, typer.Option(help="Which devices, such as tag.site=berlin; '' means all.")],
+    tool: Annotated[str, typer.Option(help="The tool that is called.")] = "",
+    arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments as name=value.")] = None,
+    reboot: Annotated[bool, typer.Option("--reboot", help="Restart the devices, instead of a tool.")] = False,
+    collect: Annotated[str, typer.Option(help="Ask for status or system, and keep the answer as an attribute.")] = "",
+    stages: Annotated[str, typer.Option(help="Shares or numbers of devices, the last is all: 20,10%,100%.")] = "100%",
+    soak: Annotated[int, typer.Option(min=0, help="Seconds to watch a stage before the next one.")] = 0,
+    approve: Annotated[bool, typer.Option("--approve", help="A person begins each further stage.")] = False,
+    rate: Annotated[float, typer.Option(help="Devices a second.")] = 10,
+    window: Annotated[int, typer.Option(help="Devices under way at a time.")] = 50,
+    halt: Annotated[str, typer.Option(help="Share of failures at which the job halts.")] = "10%",
+    sample: Annotated[int, typer.Option(help="Outcomes without which a stage is not judged.")] = 20,
+    retries: Annotated[int, typer.Option(help="Of calls that were not sent, or that may be repeated.")] = 0,
+    quiet: Annotated[str, typer.Option(help="Hours of the device's day without calls: 22:00-07:00.")] = "",
+    any_time: Annotated[bool, typer.Option("--busy", help="Call devices in a session, too.")] = False,
+    expires: Annotated[int, typer.Option(help="Seconds after which unreached devices are given up.")] = 604_800,
+    continuous: Annotated[bool, typer.Option("--continuous", help="Devices that the query means later join.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it is over.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Make a job; it begins at once. It halts by itself when too many devices fail."""
+    kind = "reboot" if reboot else "collect" if collect else "tool"
+    shares = [_stage(part.strip(), soak, sample, approve=approve) for part in stages.split(",")]
+    policy = {"stages": shares, "rate": rate, "window": window, "halt_share": _share(halt), "halt_sample": sample}
+    policy |= {"retries": retries, "quiet": quiet, "idle": not any_time, "expires_seconds": expires}
+    given = dict(read_pair(text) for text in arguments or ())
+    asked: dict[str, Any] = {"name": name, "kind": kind, "query": query, "continuous": continuous, "policy": policy}
+    asked |= {"tool": tool} if tool else {}
+    asked |= {"arguments": given} if given else {}
+    request = checked(JobRequest, {**asked, **({"collect": collect} if collect else {})})
+    async with open_control(settings) as control:
+        if dry_run:
+            await _preview(control, request, as_json=as_json)
+            return 0
+        made = await control.send(jobs.create(request))
+        if watch:
+            return await _watch(control, made.id, as_json=as_json)
+    print_result("jobs", [made], f"job {made.id} begins: fleet jobs watch {made.id}", as_json=as_json)
+    return 0
+
+
+@app.command("list")
+@operation
+async def list_jobs(settings: Settings, as_json: AsJson = False) -> None:
+    """List the jobs, the newest first."""
+    async with open_control(settings) as control:
+        found = [one async for page in control.pages(jobs.listing()) for one in page.items]
+    if as_json:
+        print_json("jobs", found)
+        return
+    rows = [(one.id, one.name, one.state, f"{one.stage}/{len(one.policy.stages)}", progress_line(one)) for one in found]
+    print_list("jobs", ("id", "name", "state", "stage", "devices"), rows, as_json=False)
+
+
+@app.command()
+@operation
+async def show(settings: Settings, job: Id, state: State = "", as_json: AsJson = False) -> None:
+    """Show a job; with a state, what its devices in this state answered."""
+    async with open_control(settings) as control:
+        found = await control.send(jobs.read(job))
+        call = jobs.executions(job, _execution_state(state) if state else None)
+        rows = [one async for page in control.pages(call) for one in page.items] if state else []
+    if as_json:
+        print_json(
+            "jobs", [{**found.model_dump(mode="json"), "executions": [one.model_dump(mode="json") for one in rows]}]
+        )
+        return
+    JobScreen().show(found)
+    for one in rows:
+        typer.echo(f"{one.device} {one.state} {visible(one.text)}")
+
+
+@app.command()
+@operation
+async def watch(settings: Settings, job: Id, as_json: AsJsonLines = False) -> int:
+    """Show the progress of a job until it is over, halted or paused. Exit code 1: it is not done, or devices failed."""
+    async with open_control(settings) as control:
+        return await _watch(control, job, as_json=as_json)
+
+
+@app.command()
+@operation
+async def pause(settings: Settings, job: Id, as_json: AsJson = False) -> None:
+    """Hand no more devices over."""
+    await _steer(settings, job, "pause", as_json=as_json)
+
+
+@app.command("continue")
+@operation
+async def resume(settings: Settings, job: Id, as_json: AsJson = False) -> None:
+    """Continue a job that was paused or that halted."""
+    await _steer(settings, job, "continue", as_json=as_json)
+
+
+@app.command()
+@operation
+async def stop(settings: Settings, job: Id, as_json: AsJson = False) -> None:
+    """Stop a job for good."""
+    await _steer(settings, job, "stop", as_json=as_json)
+
+
+@app.command()
+@operation
+async def approve(settings: Settings, job: Id, as_json: AsJson = False) -> None:
+    """Let the next stage of a job begin now."""
+    await _steer(settings, job, "approve", as_json=as_json)
+
+
+@app.command()
+@operation
+async def retry(
+    settings: Settings,
+    job: Id,
+    states: Annotated[str, typer.Option(help="Of error, timed_out and unknown, separated by commas.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Try failed devices again; unknown ones only if the call may be repeated, unless you name them."""
+    chosen = [_execution_state(one.strip()) for one in states.split(",") if one.strip()]
+    async with open_control(settings) as control:
+        found = await control.send(jobs.retry(job, chosen))
+    _report(found, as_json=as_json)
+
+
+@app.command()
+@operation
+async def results(settings: Settings, job: Id, state: State = "", as_json: AsJson = False) -> None:
+    """Print what happened on each device, as CSV."""
+    wanted = _execution_state(state) if state else None
+    async with open_control(settings) as control:
+        if as_json:
+            rows = [one async for page in control.pages(jobs.executions(job, wanted)) for one in page.items]
+            print_json("executions", rows)
+            return
+        async for piece in control.download(jobs.results(job), {"state": state} if state else {}):
+            sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+async def _preview(control: AsyncFleetClient, request: JobRequest, *, as_json: bool) -> None:
+    found = await control.send(jobs.preview(request))
+    lines = [f"{plural(found.devices, 'device')}, {found.online} connected"]
+    lines += [f"skips {plural(one.devices, 'device')}: {one.reason}" for one in found.skipped]
+    print_result("previews", [found], "\n".join(lines), as_json=as_json)
+
+
+async def _watch(control: AsyncFleetClient, job: int, *, as_json: bool) -> int:
+    shown: Job | None = None
+    with JobScreen() as screen:
+        while True:
+            found = await control.send(jobs.read(job))
+            if found != shown:
+                if as_json:
+                    typer.echo(json.dumps(found.model_dump(mode="json")))
+                else:
+                    screen.show(found)
+            shown = found
+            if found.state in (*_OVER, "halted", "paused"):
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
+    failed = found.counts.error + found.counts.unknown + found.counts.timed_out + found.counts.expired
+    return _FAILED if failed or found.state != "done" else 0
+
+
+async def _steer(
+    settings: Settings, job: int, verb: Literal["pause", "continue", "stop", "approve"], *, as_json: bool
+) -> None:
+    async with open_control(settings) as control:
+        found = await control.send(jobs.steer(job, verb))
+    _report(found, as_json=as_json)
+
+
+def _report(job: Job, *, as_json: bool) -> None:
+    print_result("jobs", [job], f"job {job.id} is {job.state}", as_json=as_json)
+
+
+def _stage(text: str, soak: int, sample: int, *, approve: bool) -> dict[str, Any]:
+    size: dict[str, Any] = {"share": _share(text)} if text.endswith("%") else {"count": _number(text)}
+    return {**size, "soak_seconds": soak, "min_sample": sample, "approve": approve}
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise ConfigError(f"write a share such as 5%: {visible(text)}") from None
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise ConfigError(f"write a share such as 5% or a number of devices: {visible(text)}")
+    return int(text)
+
+
+def _execution_state(text: str) -> ExecutionState:
+    found = next((one for one in EXECUTION_STATES if one == text), None)
+    if found is None:
+        raise ConfigError(f"there is no state {visible(text)}; states are {', '.join(EXECUTION_STATES)}")
+    return found

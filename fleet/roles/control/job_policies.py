@@ -1,0 +1,71 @@
+"""What a stored job means: its policy, its call, its devices."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from fleet.adapters.sql.job_rows import JobRow
+from fleet.adapters.sql.job_targets import JobTarget
+from fleet.core.job_kinds import JobCall, call_of
+from fleet.core.query.fields import DEVICE_FIELDS
+from fleet.core.query.parser import parse
+from fleet.core.rollout import Policy, Stage
+from fleet.wire.control.jobs import JobPolicy, JobRequest
+from fleet.wire.job_states import JobKind
+
+
+def body_of(job: JobRequest) -> dict[str, Any]:
+    """Return what is stored of a request besides query and policy."""
+    return {"tool": job.tool, "arguments": job.arguments, "collect": job.collect}
+
+
+def call_of_job(kind: JobKind, body: Mapping[str, Any]) -> JobCall:
+    """Return the call that a job makes on each device."""
+    return call_of(kind, body["tool"], body["arguments"], body["collect"])
+
+
+def policy_of(job: JobRow) -> Policy:
+    """Return the policy of a stored job."""
+    asked = JobPolicy.model_validate(dict(job.policy), extra="ignore")
+    repeatable = call_of_job(job.kind, job.body).repeatable if asked.repeatable is None else asked.repeatable
+    return Policy(
+        stages=tuple(
+            Stage(
+                share=one.share or 0.0,
+                count=one.count or 0,
+                query=one.query or "",
+                success=one.min_success,
+                sample=one.min_sample,
+                soak_ms=one.soak_seconds * 1000,
+                approve=one.approve,
+            )
+            for one in asked.stages
+        ),
+        rate=asked.rate,
+        window=asked.window,
+        halt_share=asked.halt_share,
+        halt_sample=asked.halt_sample,
+        within_ms=asked.timeout_seconds * 1000,
+        retries=asked.retries,
+        retry_ms=asked.retry_seconds * 1000,
+        repeatable=repeatable,
+        idle=asked.idle,
+        quiet=asked.quiet,
+    )
+
+
+def target_of(tenant: int, query: str, tool: str, policy: JobPolicy, created_ms: int) -> JobTarget:
+    """Return the devices of a job; times in its query such as `-7d` count from when it was made.
+
+    Raises:
+        QueryError: The query, or that of a stage, cannot be read.
+    """
+    at = datetime.fromtimestamp(created_ms / 1000, UTC)
+    first = tuple(parse(one.query, DEVICE_FIELDS, at) for one in policy.stages if one.query)
+    return JobTarget(tenant, parse(query, DEVICE_FIELDS, at), tool, first)
+
+
+def target_of_job(job: JobRow) -> JobTarget:
+    """Return the devices of a stored job."""
+    policy = JobPolicy.model_validate(dict(job.policy), extra="ignore")
+    return target_of(job.tenant, job.query, call_of_job(job.kind, job.body).tool, policy, job.created)

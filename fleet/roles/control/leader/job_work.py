@@ -1,0 +1,227 @@
+"""One step of jobs after the other: hands devices over to the owners of their shards, as the policy says.
+
+A hand-over is written into SQL before Redis hears of it, under an id made of job, device and attempt. Killed in
+between, the next leader puts the same call again, which Redis takes once. If Redis lost its data meanwhile, nobody
+does: the outcome of such a call is unknown.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.job_calls import MOST_QUEUED, DeviceNow, JobCalls
+from fleet.adapters.sql.job_executions import AT_ONCE, NEVER, CallEnd, JobExecutions, NextDevice, NextDevices, SentCall
+from fleet.adapters.sql.job_feed import JobFeed
+from fleet.adapters.sql.job_rows import JobRow
+from fleet.adapters.sql.mac_numbers import mac_text
+from fleet.core.quiet_hours import QuietHours
+from fleet.core.rollout import Advance, Done, Feed, Halt, JobProgress, Pace, Policy, Wait, step
+from fleet.ground.local_time import own_offset
+from fleet.roles.control.access import milliseconds
+from fleet.roles.control.job_policies import call_of_job, policy_of
+from fleet.roles.control.leader.job_devices import reach_of
+from fleet.roles.control.leader.job_outcomes import BUSY_MS, JobOutcomes, call_name, terms_of
+from fleet.wire.operator_calls import IN_SESSION, OFFLINE, OperatorCall
+
+log = logging.getLogger(__name__)
+
+SETTLE_MS: Final = 3_000
+"""After its connection a device is left alone: its tools are asked for."""
+JITTER_MS: Final = 10_000
+"""Devices that connect together are called at different times."""
+_QUIET = "its quiet hours"
+_SHOWN = ("soak", "approval", "devices", "members")
+"""Reasons to wait that last long enough to be shown."""
+
+
+class JobWork:
+    """The work under one lease."""
+
+    def __init__(self, store: Store, feed: JobFeed, calls: JobCalls, timezone: str) -> None:
+        self.feed, self._calls, self._timezone = feed, calls, timezone
+        self._executions = JobExecutions(feed)
+        self._outcomes = JobOutcomes(calls, self._executions)
+        self._paces: dict[int, Pace] = {}
+        self._life = ""
+        # Half of what the queues take: devices are not spread evenly, and a full queue costs a step.
+        self._most_under_way = MOST_QUEUED * store.keys.shards // 2
+
+    async def begin(self) -> None:
+        """Refuse earlier leases; hand over again what they noted but may not have handed over."""
+        await self._calls.begin()
+        self._life = await self.feed.begin()
+        if not await self._check_life():
+            for job in await self.feed.active():
+                await self._put(job, await self._executions.sent(job.id))
+
+    async def look(self) -> None:
+        """Do what is needed every few seconds: end what has no outcome, and notice that Redis lost its data."""
+        await self._check_life()
+        for job in await self.feed.active():
+            if job.counts["sent"]:
+                await self._outcomes.look_up(job, milliseconds())
+
+    async def _check_life(self) -> bool:
+        """Return whether Redis may have lost its data since the last hand-over; what it lost is unknown then."""
+        life = await self._calls.life()
+        if life == self._life:
+            return False
+        await self._calls.begin()
+        for job in await self.feed.active():
+            await self._outcomes.give_up_lost(job, milliseconds())
+        await self.feed.note_life(life)
+        self._life = life
+        return True
+
+    async def sweep(self) -> None:
+        """Look for devices that are connected though their event was missed."""
+        for job in await self.feed.active():
+            after: int | None = -1
+            while job.counts["waiting"] and after is not None:
+                macs, after = await self._executions.connected(job, after, AT_ONCE)
+                await self._wake([job], macs)
+
+    async def step(self, jobs: Sequence[JobRow], connected: Iterable[int]) -> bool:
+        """Collect outcomes, then decide on every job; return whether there is more to do at once."""
+        now = milliseconds()
+        collected = await self._outcomes.collect(jobs, now)
+        await self._wake(jobs, list(connected))
+        if collected:
+            jobs = await self.feed.active()
+        busy = collected >= AT_ONCE // 2
+        for job in jobs:
+            await self.feed.announce(job, now)
+            busy |= await self._advance(job, now)
+        gone = self._paces.keys() - {job.id for job in jobs}
+        for number in gone:
+            del self._paces[number]
+        return busy
+
+    async def _wake(self, jobs: Iterable[JobRow], macs: Sequence[int]) -> None:
+        waiting, now = [job.id for job in jobs if job.counts["waiting"]], milliseconds()
+        for at in range(0, len(macs) if waiting else 0, AT_ONCE):
+            due = {mac: now + SETTLE_MS + random.randrange(JITTER_MS) for mac in macs[at : at + AT_ONCE]}
+            await self._executions.wake(waiting, due)
+
+    async def _advance(self, job: JobRow, now: int) -> bool:
+        """Do the next thing with a job; return whether there is more to do at once."""
+        if job.state == "stopping":
+            return await self._close(job, now)
+        if job.state != "preparing" and now >= job.expires:
+            return await self._close(job, now)
+        if job.retry_states and job.state != "preparing":
+            return await self._executions.retry(job, now)
+        return await self._decide(job, now) if job.state == "running" else False
+
+    async def _close(self, job: JobRow, now: int) -> bool:
+        """Give up what was not handed over; end the job when all else has its outcome."""
+        stopping = job.state == "stopping"
+        if await self._executions.close(job, "cancelled" if stopping else "expired", now):
+            return True
+        if not job.counts["sent"]:
+            state, reason = ("stopped", job.reason) if stopping else ("done", "it expired")
+            await self.feed.change(job, now, state=state, reason=reason, ended=now, retry_states=0)
+        return False
+
+    async def _decide(self, job: JobRow, now: int) -> bool:
+        policy, clock = policy_of(job), asyncio.get_running_loop().time()
+        pace = self._paces.setdefault(job.id, Pace(policy.rate, clock))
+        allowance = pace.allowance(clock)
+        found = await self._executions.candidates(job, now, min(AT_ONCE, 2 * allowance + 10))
+        progress = JobProgress(
+            stage=job.stage,
+            fresh=len(found.fresh),
+            due=len(found.due),
+            waiting=job.counts["waiting"],
+            in_flight=job.counts["sent"],
+            ok=job.stage_ok,
+            failed=job.stage_failed,
+            recent=job.recent,
+            allowance=allowance,
+            settled_ms=job.settled,
+            approved=job.approved,
+            growing=job.continuous,
+        )
+        match step(replace(policy, window=min(policy.window, self._most_under_way)), progress, now):
+            case Feed(most):
+                handed, left = await self._hand_over(job, policy, found, min(most, AT_ONCE), now)
+                pace.take(handed)
+                return left and handed < allowance
+            case Advance():
+                reach = await reach_of(self.feed, job, policy, job.stage + 1)
+                begun = {"stage_ok": 0, "stage_failed": 0, "settled": None, "reason": ""}
+                await self.feed.change(job, now, stage=job.stage + 1, reach=reach, **begun)
+                return True
+            case Halt() as halt:
+                log.warning("job halted", extra={"job": job.id, "reason": halt.reason})
+                await self.feed.change(job, now, state="halted", reason=halt.reason)
+            case Done():
+                await self.feed.change(job, now, state="done", reason="", ended=now)
+            case Wait(reason, settled):
+                settling = {"settled": now} if settled and job.settled is None else {}
+                shown = reason if reason in _SHOWN else ""
+                if settling or job.reason != shown:
+                    await self.feed.change(job, now, reason=shown, **settling)
+        return False
+
+    async def _hand_over(
+        self, job: JobRow, policy: Policy, found: NextDevices, most: int, now: int
+    ) -> tuple[int, bool]:
+        """Hand some candidates over; return how many, and whether there may be more."""
+        candidates = [*found.due, *found.fresh][: most + most // 4 + 10]
+        devices = await self._calls.look([mac_text(one.mac) for one in candidates])
+        ready: list[int] = []
+        held: dict[int, tuple[int, str]] = {}
+        gone: list[int] = []
+        for one in candidates:
+            if len(ready) == most:
+                break
+            wait = self._held(policy, one, devices[mac_text(one.mac)], now)
+            if not one.there:
+                gone.append(one.mac)
+            elif wait is None:
+                ready.append(one.mac)
+            else:
+                held[one.mac] = wait
+        await self._put(job, await self._executions.hand_over(job, now, ready, held, gone))
+        return len(ready), len(ready) < most
+
+    def _held(self, policy: Policy, one: NextDevice, device: DeviceNow, now: int) -> tuple[int, str] | None:
+        """Return until when a device waits, and why; None if it does not."""
+        if not device.online:
+            return NEVER, OFFLINE
+        if policy.idle and device.in_session:
+            return now + BUSY_MS, IN_SESSION
+        if policy.quiet:
+            at = datetime.fromtimestamp(now / 1000, UTC)
+            left = QuietHours.parse(policy.quiet).left(now, own_offset(device.timezone, self._timezone, at))
+            return (now + left + random.randrange(JITTER_MS), _QUIET) if left else None
+        return None
+
+    async def _put(self, job: JobRow, sent: Sequence[SentCall]) -> None:
+        call, policy = call_of_job(job.kind, job.body), policy_of(job)
+        for at in range(0, len(sent), AT_ONCE):
+            calls = {mac_text(one.mac): one for one in sent[at : at + AT_ONCE]}
+            full = await self._calls.put(
+                [
+                    OperatorCall(
+                        device=mac,
+                        call=call_name(job.id, one.attempt),
+                        tool=call.tool,
+                        arguments=dict(call.arguments),
+                        idle=policy.idle,
+                    )
+                    for mac, one in calls.items()
+                ],
+                policy.within_ms,
+            )
+            now = milliseconds()
+            back = [calls[one.device] for one in full]
+            ended = [CallEnd(job.id, one.mac, one.attempt, "waiting", "its shard is busy", now + 1_000) for one in back]
+            if ended:
+                await self._executions.end(ended, terms_of([job]), now)

@@ -1,0 +1,227 @@
+"""`/v1/jobs`: jobs over many devices."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Path, Request, Response
+
+from fleet.adapters.redis.devices.tools import ToolLists
+from fleet.adapters.sql.job_rows import JobRow, JobRows, NewJob
+from fleet.adapters.sql.job_targets import JobTargets
+from fleet.adapters.sql.mac_numbers import mac_text
+from fleet.core.job_kinds import JobCall
+from fleet.core.permissions import DEVICES_COMMAND, DEVICES_DANGEROUS, JOBS_READ, JOBS_WRITE
+from fleet.core.user_tools import user_tool
+from fleet.roles.control.access import Principal, Who, milliseconds
+from fleet.roles.control.changes import OpenChange
+from fleet.roles.control.cursors import Cursor, Limit
+from fleet.roles.control.device_queries import read_query
+from fleet.roles.control.job_policies import body_of, call_of_job, policy_of, target_of
+from fleet.roles.control.problems import Problem, not_found
+from fleet.roles.control.routes.device_calls import fit, shown
+from fleet.roles.control.routing import Routes
+from fleet.roles.control.services import ControlServices
+from fleet.wire.control.jobs import Job, JobCounts, JobPolicy, JobPreview, JobRequest, RetryChoice, SkipCount
+from fleet.wire.control.shapes import ListPage, time_of, time_or_none
+from fleet.wire.job_states import EXECUTION_STATES, FAILURES, JobState
+
+JobId = Annotated[int, Path(ge=1, lt=2**62)]
+MOST_ACTIVE = 100
+"""Jobs of a tenant that are not over."""
+_SAMPLED = 20
+_FRESH_COUNTS = dict.fromkeys(("stage_ok", "stage_failed", "recent_ended", "recent_failed"), 0)
+
+Steer = Callable[[JobRow], dict[str, Any]]
+
+
+class JobRoutes:
+    """Makes and steers jobs; the leader of control does their work."""
+
+    def __init__(self, services: ControlServices, routes: Routes) -> None:
+        self._services, self._database = services, services.database
+        self._lists = ToolLists(services.store)
+        routes.add("GET /jobs", self.list, JOBS_READ)
+        routes.add("POST /jobs", self.add, JOBS_WRITE, model=Job, status=201)
+        routes.add("POST /jobs:preview", self.preview, JOBS_WRITE)
+        routes.add("GET /jobs/{job}", self.read, JOBS_READ)
+        routes.add("POST /jobs/{job}:pause", self.pause, JOBS_WRITE, model=Job)
+        routes.add("POST /jobs/{job}:continue", self.resume, JOBS_WRITE, model=Job)
+        routes.add("POST /jobs/{job}:stop", self.stop, JOBS_WRITE, model=Job)
+        routes.add("POST /jobs/{job}:approve", self.approve, JOBS_WRITE, model=Job)
+        routes.add("POST /jobs/{job}:retry", self.retry, JOBS_WRITE, model=Job)
+
+    async def list(self, who: Who, limit: Limit = 50, cursor: Cursor = "") -> ListPage[Job]:
+        """Return the jobs, the newest first."""
+        place = self._services.cursors.read(who, "jobs", cursor)
+        before = int(str(place[0])) if place else None
+        found = await JobRows(self._database, who.tenant).page(before, limit + 1)
+        more = self._services.cursors.write(who, "jobs", [found[limit - 1].id]) if len(found) > limit else None
+        return ListPage(items=[shape_of(row) for row in found[:limit]], next=more)
+
+    async def add(self, request: Request, who: Who, body: JobRequest) -> Response:
+        """Make a job; it begins at once. Its tool also needs devices:command, a dangerous one devices:dangerous."""
+        now = milliseconds()
+        await self._check(who, body, now)
+        async with self._services.changes.begin(request) as change:
+            rows = JobRows(change.sql, who.tenant)
+            if await rows.active() >= MOST_ACTIVE:
+                raise Problem(409, "too-many-jobs", f"at most {MOST_ACTIVE} jobs are not over at a time")
+            job = NewJob(
+                name=body.name,
+                kind=body.kind,
+                body=body_of(body),
+                query=body.query,
+                continuous=body.continuous,
+                policy=body.policy.model_dump(),
+                created=now,
+                created_by=who.actor[:100],
+                expires=now + body.policy.expires_seconds * 1000,
+            )
+            row = await rows.add(job)
+            after = body.model_dump(exclude={"arguments"}, exclude_defaults=True)
+            await change.audit("job.create", f"job/{row.id}", after={**after, "arguments": shown(body.arguments)})
+            return change.answer(shape_of(row), 201, headers={"Location": f"/v1/jobs/{row.id}"})
+
+    async def preview(self, who: Who, body: JobRequest) -> JobPreview:
+        """Return what a job would do, and do nothing."""
+        targets = await self._check(who, body, milliseconds())
+        counts = await targets.count()
+        skipped = [SkipCount(reason=reason, devices=count) for reason, count in sorted(counts.skipped.items())]
+        return JobPreview(devices=counts.devices, online=counts.online, skipped=skipped)
+
+    async def read(self, who: Who, job: JobId) -> Job:
+        """Return a job with its counts."""
+        return shape_of(await self._row(JobRows(self._database, who.tenant), job))
+
+    async def pause(self, request: Request, who: Who, job: JobId) -> Response:
+        """Hand no more devices over; those under way get their outcomes."""
+        return await self._steer(request, who, job, "pause", lambda row: _state(row, "paused", "running"))
+
+    async def resume(self, request: Request, who: Who, job: JobId) -> Response:
+        """Continue a job that was paused, or that halted: its failures until now do not count any more."""
+
+        def steer(row: JobRow) -> dict[str, Any]:
+            _allow(who, call_of_job(row.kind, row.body))
+            return {**_state(row, "running", "paused", "halted"), **_FRESH_COUNTS, "reason": ""}
+
+        return await self._steer(request, who, job, "continue", steer)
+
+    async def stop(self, request: Request, who: Who, job: JobId) -> Response:
+        """Stop a job for good: devices that were not handed over are cancelled."""
+        return await self._steer(
+            request, who, job, "stop", lambda row: _state(row, "stopping", "preparing", "running", "paused", "halted")
+        )
+
+    async def approve(self, request: Request, who: Who, job: JobId) -> Response:
+        """Let the next stage begin now, whatever the present one still waits for."""
+
+        def steer(row: JobRow) -> dict[str, Any]:
+            _allow(who, call_of_job(row.kind, row.body))
+            _state(row, "running", "paused")
+            if row.stage >= len(policy_of(row).stages) - 1:
+                raise Problem(409, "last-stage", "the job is in its last stage")
+            return {"approved": row.stage + 1}
+
+        return await self._steer(request, who, job, "approve", steer)
+
+    async def retry(self, request: Request, who: Who, job: JobId, body: RetryChoice) -> Response:
+        """Try failed executions again, once each, as far as they have failed until now."""
+
+        def steer(row: JobRow) -> dict[str, Any]:
+            _allow(who, call_of_job(row.kind, row.body))
+            unsure = {"unknown"} if policy_of(row).repeatable else set()
+            states = set(body.states) if body.states is not None else {"error", "timed_out"} | unsure
+            if not states <= FAILURES:
+                raise Problem(422, "invalid", f"states that can be tried again are {', '.join(sorted(FAILURES))}")
+            if row.expires <= milliseconds():
+                raise Problem(409, "expired", "the job has expired")
+            after = _state(row, "running", "running", "paused", "halted", "done")
+            kept = {} if row.state == "done" else {"state": row.state}
+            bits = sum(1 << number for number, one in enumerate(EXECUTION_STATES) if one in states)
+            return {**after, **kept, "retry_states": bits, "retry_until": milliseconds(), "ended": None}
+
+        return await self._steer(request, who, job, "retry", steer)
+
+    async def _steer(self, request: Request, who: Principal, job: int, verb: str, steer: Steer) -> Response:
+        async def within(change: OpenChange) -> JobRow:
+            rows = JobRows(change.sql, who.tenant)
+            row = await self._row(rows, job, lock=True)
+            after = await rows.change(job, **steer(row))
+            await change.audit(f"job.{verb}", f"job/{job}", before={"state": row.state}, after={"state": after.state})
+            return after
+
+        async with self._services.changes.begin(request) as change:
+            return change.answer(shape_of(await within(change)))
+
+    async def _row(self, rows: JobRows, job: int, *, lock: bool = False) -> JobRow:
+        row = await rows.read(job, lock=lock)
+        if row is None:
+            raise not_found("job")
+        return row
+
+    async def _check(self, who: Principal, body: JobRequest, now: int) -> JobTargets:
+        """Return the devices of a job that may be made.
+
+        Raises:
+            Problem: A query cannot be read (400), a scope is missing (403), or the arguments do not fit (422).
+        """
+        for query in (body.query, *(one.query or "" for one in body.policy.stages)):
+            read_query(query)
+        call = call_of_job(body.kind, body_of(body))
+        _allow(who, call)
+        targets = JobTargets(self._database, target_of(who.tenant, body.query, call.tool, body.policy, now))
+        if body.kind == "tool":
+            await self._check_arguments(call, targets)
+        return targets
+
+    async def _check_arguments(self, call: JobCall, targets: JobTargets) -> None:
+        """Check arguments against the schema that the first device with the tool has, of some that are connected."""
+        known = user_tool(call.tool)
+        for mac in [] if known else await targets.sample(_SAMPLED):
+            listed = (tool for tool in await self._lists.read(mac_text(mac)) if tool.name == call.tool)
+            known = next(listed, None)
+            if known is not None:
+                break
+        if known is not None:
+            fit(known, dict(call.arguments))
+
+
+def _allow(who: Principal, call: JobCall) -> None:
+    for scope in (DEVICES_COMMAND, *((DEVICES_DANGEROUS,) if call.dangerous else ())):
+        if scope not in who.scopes:
+            raise Problem(403, "scope-missing", f"the token has not the scope {scope}")
+
+
+def _state(row: JobRow, after: JobState, *before: JobState) -> dict[str, Any]:
+    """Return the change to a state, from one of others; one that has it already stays as it is.
+
+    Raises:
+        Problem: The job is in another state (409).
+    """
+    if row.state not in (*before, after):
+        raise Problem(409, "other-state", f"the job is {row.state}")
+    return {"state": after}
+
+
+def shape_of(row: JobRow) -> Job:
+    """Return a job as an answer."""
+    call = call_of_job(row.kind, row.body)
+    return Job(
+        id=row.id,
+        name=row.name,
+        kind=row.kind,
+        tool=call.tool,
+        arguments=dict(call.arguments),
+        query=row.query,
+        continuous=row.continuous,
+        policy=JobPolicy.model_validate(dict(row.policy), extra="ignore"),
+        state=row.state,
+        reason=row.reason,
+        stage=row.stage + 1,
+        devices=row.total,
+        counts=JobCounts.model_validate(row.counts),
+        created=time_of(row.created),
+        created_by=row.created_by,
+        expires=time_of(row.expires),
+        ended=time_or_none(row.ended),
+    )

@@ -1,0 +1,22 @@
+"""The states of jobs, and of their executions on single devices."""
+
+from typing import Final, Literal, get_args
+
+ExecutionState = Literal[
+    "queued", "waiting", "sent", "ok", "error", "unknown", "timed_out", "expired", "skipped", "cancelled"
+]
+"""Of one device in a job. `queued`: nobody has looked at it yet. `waiting`: it is offline, busy, or left alone by the
+policy. `sent`: handed over to the owner of its shard, so it may have been published. The others are final."""
+EXECUTION_STATES: Final[tuple[ExecutionState, ...]] = get_args(ExecutionState)
+"""Their order is kept in databases: add new ones at the end."""
+OPEN_STATES: Final[tuple[ExecutionState, ...]] = ("queued", "waiting", "sent")
+FAILURES: Final[frozenset[ExecutionState]] = frozenset({"error", "unknown", "timed_out"})
+"""What counts as a failure: that nobody knows whether it was done, too."""
+
+JobState = Literal["preparing", "running", "paused", "halted", "stopping", "done", "stopped"]
+"""`preparing`: its devices are being written down. `halted`: it paused by itself. `stopping`: what was not handed over
+is cancelled, and the rest gets its outcome."""
+JobKind = Literal["tool", "reboot", "collect"]
+"""What a job does with a device (`fleet.core.job_kinds`)."""
+Collected = Literal["status", "system"]
+"""What the kind `collect` asks for."""
