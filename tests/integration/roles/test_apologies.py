@@ -127,6 +127,8 @@ async def test_a_worker_that_takes_over_shows_what_the_one_before_could_not(hous
         session = device.session
         await asyncio.to_thread(house.edge.kill)
         assert await device.until(LIMIT, lambda: bool(device.journal.find("goodbye")))
+        # A worker that dies between the goodbye and its note leaves both to the next one.
+        await asyncio.to_thread(until, lambda: house.worker.count("session lost with its edge"), LIMIT)
         await asyncio.to_thread(house.worker.kill)
         house.worker = house.site.worker()
         await shows_the_apology(device, session)
