@@ -13,6 +13,8 @@ from fleet.ground.metrics import jobs as counted
 from fleet.roles.control.leader.job_work import JobWork
 
 STEP_SECONDS: Final = 0.25
+IDLE_SECONDS: Final = 1.0
+"""The same while there is no job."""
 SWEEP_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 5.0
 _MOST_WOKEN = 50_000
@@ -64,7 +66,8 @@ class JobFeeder:
                     await work.sweep()
                     swept = begun
                 busy = await self.step(work)
-                await asyncio.sleep(0 if busy else max(0.0, begun + STEP_SECONDS - clock()))
+                pause = STEP_SECONDS if self._active else IDLE_SECONDS
+                await asyncio.sleep(0 if busy else max(0.0, begun + pause - clock()))
 
     async def begin(self, fence: int) -> JobWork:
         """Take over from an earlier lease."""
