@@ -3,13 +3,15 @@
 import random
 import socket
 
+from fleet.workbench.local_servers.ports import claim
+
 LOOPBACK = "127.0.0.1"
 _RANGE = range(10_000, 32_000)
 _chooser = random.SystemRandom()
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """Return a port that nobody is bound to now; random, so that parallel test runs rarely choose the same."""
+    """Return a port that nobody is bound to now, and that no other process has chosen lately."""
     for _ in range(200):
         port = _chooser.choice(_RANGE)
         with socket.socket(socket.AF_INET, kind) as probe:
@@ -17,5 +19,6 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
-            return port
+            if claim(port):
+                return port
     raise RuntimeError("found no free port in 200 attempts")

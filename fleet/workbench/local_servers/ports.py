@@ -1,9 +1,12 @@
 """Chooses ports of the loopback address for a server that starts soon."""
 
+import os
 import random
 import socket
-from collections.abc import Iterable
+import tempfile
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from fleet.ground.errors import Unavailable
 
@@ -11,6 +14,8 @@ LOOPBACK = "127.0.0.1"
 _BELOW_EPHEMERAL = range(10_000, 32_000)
 """The kernel does not use these for outgoing connections."""
 _ATTEMPTS = 200
+_CLAIMED_SECONDS = 60.0
+"""So long no other process chooses a port that one has chosen: its server may not have begun yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,27 @@ def choose(wanted: int | None = None, kind: socket.SocketKind = socket.SOCK_STRE
     Raises:
         Unavailable: No free port was found.
     """
-    tries: Iterable[int] = random.sample(_BELOW_EPHEMERAL, _ATTEMPTS)
-    for port in ([wanted] if wanted else []) + list(tries):
-        if _free(port, kind):
+    if wanted and _free(wanted, kind):
+        return wanted
+    for port in random.sample(_BELOW_EPHEMERAL, _ATTEMPTS):
+        if _free(port, kind) and claim(port):
             return port
     raise Unavailable(f"no free port among {_ATTEMPTS} that were tried")
+
+
+def claim(port: int) -> bool:
+    """Return whether no process has chosen a port lately; nobody else will do so for a minute."""
+    path = Path(tempfile.gettempdir(), f"fleet-ports-{os.getuid()}", str(port))
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        if path.exists() and time.time() - path.stat().st_mtime > _CLAIMED_SECONDS:
+            path.unlink(missing_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return True  # Nothing can be written here: then two may choose the same.
+    return True
 
 
 def accepts(port: int) -> bool:

@@ -1,6 +1,11 @@
+import os
 import socket
+import tempfile
+from pathlib import Path
 
-from fleet.workbench.local_servers.ports import LOOPBACK, accepts, choose
+import pytest
+
+from fleet.workbench.local_servers.ports import LOOPBACK, accepts, choose, claim
 
 
 def taken(kind: socket.SocketKind) -> socket.socket:
@@ -31,3 +36,12 @@ def test_a_port_accepts_only_while_somebody_listens() -> None:
         assert not accepts(port)
         other.listen()
         assert accepts(port)
+
+
+def test_a_port_that_was_chosen_is_nobody_elses_for_a_minute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert [claim(10_000), claim(10_000), claim(10_001)] == [True, False, True]
+    [mark, _] = sorted(tmp_path.glob("*/*"))
+    long_ago = mark.stat().st_mtime - 61
+    os.utime(mark, (long_ago, long_ago))
+    assert [claim(10_000), claim(10_000)] == [True, False]
