@@ -127,8 +127,8 @@ async def test_a_caller_cancelled_while_its_work_runs_harms_nothing(engine: Engi
     assert await engine.run(lambda: "next", 20) == "next"
 
 
-async def test_a_closed_engine_refuses_and_drops_what_waits() -> None:
-    engine, gate = Engine("test", threads=1, queue=1), Gate()
+async def test_a_closed_engine_refuses_and_drops_what_waits(engine: Engine) -> None:
+    gate = Gate()
     running = asyncio.create_task(engine.run(gate, 20))
     await gate.began()
     waiting = asyncio.create_task(engine.run(lambda: "never", 20))

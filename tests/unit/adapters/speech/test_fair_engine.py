@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fleet.adapters.speech.fair_engine import FairEngine
-from fleet.ground.errors import Overloaded, ProviderError
+from fleet.ground.errors import Overloaded
 from fleet.ground.requester import working_for
 from tests.unit.adapters.speech.test_engines import Gate
 
@@ -47,16 +47,3 @@ async def test_short_work_goes_before_long_work() -> None:
         gate.open.set()
     assert order == ["short", "long"]
     engine.close()
-
-
-async def test_a_closed_engine_drops_what_waits() -> None:
-    engine, gate = FairEngine("test", threads=1, queue=1), Gate()
-    running = asyncio.create_task(engine.run(gate, 20))
-    await gate.began()
-    waiting = asyncio.create_task(engine.run(lambda: "never", 20))
-    await asyncio.sleep(0)
-    engine.close()
-    gate.open.set()
-    assert await running == "done"
-    with pytest.raises(ProviderError, match="closed"):
-        await waiting
