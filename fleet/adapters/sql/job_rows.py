@@ -11,7 +11,7 @@ from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.transaction import Sql
 from fleet.core.rollout import Recent
-from fleet.wire.job_states import EXECUTION_STATES, OPEN_STATES, ExecutionState, JobKind, JobState
+from fleet.wire.job_states import EXECUTION_STATES, ExecutionState, JobKind, JobState
 
 ACTIVE: Final[tuple[JobState, ...]] = ("preparing", "running", "paused", "halted", "stopping")
 """States in which a job is not over."""
@@ -52,11 +52,6 @@ class JobRow:
     def total(self) -> int:
         """How many devices it has so far."""
         return sum(self.counts.values())
-
-    @property
-    def open(self) -> int:
-        """How many of them have no outcome yet."""
-        return sum(self.counts[state] for state in OPEN_STATES)
 
 
 @dataclass(frozen=True, slots=True)
