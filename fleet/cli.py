@@ -22,7 +22,7 @@ from fleet.run.resources import ProcessResources, open_resources
 _BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "control", "health", "version", "--version")
 _OPERATIONS = (
     *("devices", "groups", "agents", "providers", "events", "conversations", "usage", "audit", "memory", "keys"),
-    *("jobs", "tokens", "certs", "db", "doctor", "settings"),
+    *("alerts", "jobs", "tokens", "certs", "db", "doctor", "settings"),
 )
 _WORKBENCH = ("sim", "conformance", "endurance")
 _ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -214,6 +214,7 @@ def add_operator_commands() -> None:
     """Add the commands for operators."""
     from fleet.operations import (
         agents_command,
+        alerts_command,
         certs_command,
         conversations_command,
         db_command,
@@ -234,6 +235,7 @@ def add_operator_commands() -> None:
     app.add_typer(devices_command.app, name="devices")
     app.add_typer(groups_command.app, name="groups")
     app.add_typer(jobs_command.app, name="jobs")
+    app.add_typer(alerts_command.app, name="alerts")
     app.add_typer(agents_command.app, name="agents")
     app.add_typer(providers_command.app, name="providers")
     app.command("events")(events)

@@ -17,6 +17,8 @@ CONVERSATIONS_WRITE: Final = "conversations:write"
 MEMORY_READ: Final = "memory:read"
 MEMORY_WRITE: Final = "memory:write"
 EVENTS_READ: Final = "events:read"
+ALERTS_READ: Final = "alerts:read"
+ALERTS_WRITE: Final = "alerts:write"
 USAGE_READ: Final = "usage:read"
 AUDIT_READ: Final = "audit:read"
 TOKENS_WRITE: Final = "tokens:write"
@@ -38,6 +40,8 @@ MEANINGS: Final = {
     MEMORY_READ: "Read what devices remember of their users.",
     MEMORY_WRITE: "Change and delete what devices remember.",
     EVENTS_READ: "Follow events. Transcripts also need conversations:read.",
+    ALERTS_READ: "See alerts and their rules.",
+    ALERTS_WRITE: "Close alerts, and change their rules.",
     USAGE_READ: "See tokens, turns and seconds of speech by agent, device and day.",
     AUDIT_READ: "Read the audit log.",
     TOKENS_WRITE: "See, make and revoke tokens. A new token has at most the scopes of its maker.",

@@ -205,5 +205,9 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {'fleet_edge_drops_total{instance="a",reason="unknown_ssrc"}': "0+6000x60"},
         {'fleet_edge_drops_total{instance="a",reason="unknown_ssrc"}': "0+18000x60"},
     ),
+    "FleetDeviceAlerts": (
+        {'fleet_alerts_open{instance="a",rule="silent"}': "3x60"},
+        {'fleet_alerts_open{instance="a",rule="jobs"}': "1x60"},
+    ),
 }
 """For each alert what is no reason for it, and what is one, once a minute for an hour."""

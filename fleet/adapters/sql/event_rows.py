@@ -176,6 +176,15 @@ async def add_events(
     await connection.execute(insert(EVENT), [_row(one) for one in stored])
 
 
+async def check_lease(connection: AsyncConnection, fence: int) -> None:
+    """Keep the lease of events for a transaction.
+
+    Raises:
+        Fenced: There is a newer one.
+    """
+    await _take_ids(connection, fence, 0)
+
+
 async def _take_ids(connection: AsyncConnection, fence: int, count: int) -> int:
     """Return the first of so many new ids."""
     taken = (

@@ -127,7 +127,7 @@ class JobFeed:
         counts = {state: count for state, count in job.counts.items() if count}
         data = {"job": job.id, "name": job.name, "stage": job.stage, "reason": job.reason, "counts": counts}
         await add_events(connection, self._fence, [(job.tenant, now, kind, 0, data)])
-        await connection.execute(update(JOB).where(JOB.c.id == job.id).values(announced=name))
+        await connection.execute(update(JOB).where(JOB.c.id == job.id).values(announced=name, since=now))
 
 
 def place_of(job: int) -> ColumnElement[int]:

@@ -26,6 +26,8 @@ JOB = Table(
     Column("reason", String(200), nullable=False),
     # What the last event announced: another state or stage makes the next event.
     Column("announced", String(32), nullable=False),
+    # When it was announced.
+    Column("since", BigInteger, nullable=False, server_default="0"),
     Column("stage", SmallInteger, nullable=False),
     # Devices with places up to here are reached; -1 before the first stage.
     Column("reach", BigInteger, nullable=False),

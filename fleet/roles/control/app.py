@@ -19,6 +19,7 @@ from fleet.roles.control.idempotency import Idempotency
 from fleet.roles.control.problems import add_problems
 from fleet.roles.control.request_ids import RequestIds
 from fleet.roles.control.routes.agents import AgentsRoutes
+from fleet.roles.control.routes.alerts import AlertRoutes
 from fleet.roles.control.routes.assignments import AssignmentsRoutes
 from fleet.roles.control.routes.audit import AuditRoutes
 from fleet.roles.control.routes.claims import ClaimRoutes
@@ -48,7 +49,7 @@ from fleet.roles.control.settings import ControlSettings
 _NOUNS = (
     *(AgentsRoutes, AssignmentsRoutes, ProvidersRoutes),
     *(AuditRoutes, MeRoutes, SystemRoutes, TokensRoutes),
-    *(ConversationRoutes, EventRoutes, UsageRoutes),
+    *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
     *(DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes),
     *(JobRoutes, JobExecutionRoutes),

@@ -10,6 +10,8 @@ from fleet.adapters.redis.sessions.replies import Replies, Reply
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls
 from fleet.adapters.sql.agent_rows import AgentRows
+from fleet.adapters.sql.alert_rows import AlertRows
+from fleet.adapters.sql.alert_writes import alert_writes
 from fleet.adapters.sql.conversation_rows import ConversationQuery, ConversationRows
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.adapters.sql.event_rows import EventRows, NewEvent
@@ -17,6 +19,7 @@ from fleet.adapters.sql.group_rows import GroupRows
 from fleet.adapters.sql.job_rows import JobRows, NewJob
 from fleet.adapters.sql.provider_rows import ProviderRows
 from fleet.adapters.sql.token_rows import TokenRows
+from fleet.core.alert_signs import Breach, Subject
 from fleet.core.permissions import SCOPES
 from fleet.roles.control.access import digest_of_token
 from fleet.roles.control.routing import ANY_SCOPE, OPEN, ControlRoute
@@ -83,6 +86,13 @@ async def _foreign_job(stage: ControlStage) -> str:
     return str((await JobRows(stage.database, OTHER_TENANT).add(job)).id)
 
 
+async def _foreign_alert(stage: ControlStage) -> str:
+    await EventRows(stage.database, 1).begin()
+    async with alert_writes(stage.database, 1, 1) as writes:
+        await writes.begin([Breach(Subject(OTHER_TENANT, "tools", name="self.x"), "theirs")])
+    return str((await AlertRows(stage.database, OTHER_TENANT).page(2**62, 1, only_open=True))[0].id)
+
+
 FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "token": _foreign_token,
     "mac": _foreign_device,
@@ -94,6 +104,7 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "agent": _foreign_agent,
     "provider": _foreign_provider,
     "job": _foreign_job,
+    "alert": _foreign_alert,
 }
 """Of each path parameter: makes an object of another tenant, and returns its id."""
 

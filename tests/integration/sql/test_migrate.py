@@ -5,14 +5,18 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
+from fleet.adapters.sql import alert_schema, job_schema
 from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.group_rows import GroupRows
-from fleet.adapters.sql.job_schema import METADATA  # of all tables: this module has the last of them
 from fleet.adapters.sql.migrate import newest, revision, upgrade
 from fleet.adapters.sql.provider_rows import ProviderRows
+from fleet.adapters.sql.schema import METADATA
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.ground.errors import ConfigError
+
+DECLARED = alert_schema.METADATA, job_schema.METADATA
+"""Importing them declares all tables."""
 
 
 async def test_the_migrations_make_the_tables_of_the_schema(database: Database) -> None:

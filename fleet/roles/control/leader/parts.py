@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fleet.adapters.redis.shards.events import Outbox
 from fleet.adapters.sql.event_rows import StoredEvent
 from fleet.roles.control.agents.compiler import AgentCompiler
+from fleet.roles.control.leader.alerts import Alerts
 from fleet.roles.control.leader.device_copies import CopyPace, DeviceCopies
 from fleet.roles.control.leader.event_collector import EventCollector
 from fleet.roles.control.leader.history_limits import HistorySweeper, Lives
@@ -33,6 +34,7 @@ def background_parts(services: ControlServices) -> list[BackgroundPart]:
         BackgroundPart("tidying", Tidying(services.database, services.settings.audit_days).run),
         BackgroundPart("device copies", lambda fence: copies.run()),
         BackgroundPart("events", lambda fence: collector.run(int(fence))),
+        BackgroundPart("alerts", Alerts(services.database, services.settings.event_days).run),
         BackgroundPart("devices of jobs", JobDevices(services.database).run),
         BackgroundPart("jobs", feeder.run),
         BackgroundPart("history", HistorySweeper(services.database, lives).run),
