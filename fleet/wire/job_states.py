@@ -3,13 +3,16 @@
 from typing import Final, Literal, get_args
 
 ExecutionState = Literal[
-    "queued", "waiting", "sent", "ok", "error", "unknown", "timed_out", "expired", "skipped", "cancelled"
+    "queued", "waiting", "sent", "ok", "error", "unknown", "timed_out", "expired", "skipped", "cancelled", "verifying"
 ]
 """Of one device in a job. `queued`: nobody has looked at it yet. `waiting`: it is offline, busy, or left alone by the
-policy. `sent`: handed over to the owner of its shard, so it may have been published. The others are final."""
+policy. `sent`: handed over to the owner of its shard, so it may have been published. `verifying`: the device was told,
+and what it does next shows whether it was done. The others are final."""
 EXECUTION_STATES: Final[tuple[ExecutionState, ...]] = get_args(ExecutionState)
 """Their order is kept in databases: add new ones at the end."""
-OPEN_STATES: Final[tuple[ExecutionState, ...]] = ("queued", "waiting", "sent")
+OPEN_STATES: Final[tuple[ExecutionState, ...]] = ("queued", "waiting", "sent", "verifying")
+UNDER_WAY: Final[tuple[ExecutionState, ...]] = ("sent", "verifying")
+"""What the window of a job bounds."""
 FAILURES: Final[frozenset[ExecutionState]] = frozenset({"error", "unknown", "timed_out"})
 """What counts as a failure: that nobody knows whether it was done, too."""
 

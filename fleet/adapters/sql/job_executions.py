@@ -1,6 +1,5 @@
 """Moves the executions of jobs from state to state, only forward, with the jobs' counters in the same transaction."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +8,13 @@ from typing import Any, Final
 from sqlalchemy import Connection, and_, bindparam, case, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fleet.adapters.sql.device_answers import set_attributes
 from fleet.adapters.sql.job_feed import JobFeed, place_of
 from fleet.adapters.sql.job_rows import JobRow
 from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
 from fleet.adapters.sql.schema import DEVICE
 from fleet.core.rollout import Policy, Recent, retry_pause
-from fleet.wire.control.device_texts import LARGEST_ATTRIBUTES
-from fleet.wire.job_states import EXECUTION_STATES, FAILURES, ExecutionState
+from fleet.wire.job_states import EXECUTION_STATES, FAILURES, OPEN_STATES, ExecutionState
 
 NEVER: Final = 2**62
 """The time of a device that waits for something which has no time, such as its connection."""
@@ -25,7 +24,7 @@ AT_ONCE: Final = 500
 """Executions of one transaction, but for those that are cancelled."""
 _CLOSED_AT_ONCE: Final = 5_000
 _NUMBER: Final = {state: number for number, state in enumerate(EXECUTION_STATES)}
-_QUEUED, _WAITING, _SENT = (_NUMBER[state] for state in ("queued", "waiting", "sent"))
+_QUEUED, _WAITING, _SENT, _VERIFYING = (_NUMBER[state] for state in ("queued", "waiting", "sent", "verifying"))
 _X = JOB_EXECUTION.c
 
 
@@ -57,7 +56,10 @@ class SentCall:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """How the call of a hand-over ended. `waiting` with `due` means: not now; it was certainly not sent."""
+    """How a hand-over ended. `waiting` until `due` means: not now; it was certainly not sent.
+
+    `verifying` until `due` means: the device was told, and evidence is to come.
+    """
 
     job: int
     mac: int
@@ -138,14 +140,23 @@ class JobExecutions:
             await _count(connection, job.id, moves)
         return [SentCall(job.id, mac, rows[mac].attempt + 1, now) for mac in macs if mac in rows]
 
-    async def end(self, ended: Sequence[CallEnd], terms: Mapping[int, EndTerms], now: int) -> Counter[ExecutionState]:
+    async def end(
+        self,
+        ended: Sequence[CallEnd],
+        terms: Mapping[int, EndTerms],
+        now: int,
+        witnessed: Mapping[int, int] | None = None,
+    ) -> Counter[ExecutionState]:
         """Write outcomes; one that is repeated or outdated changes nothing. Return how many executions got which state.
 
         Args:
-            ended: At most `AT_ONCE`.
+            ended: At most `AT_ONCE`, at most one of each execution.
             terms: By job; the others are left alone.
             now: In ms since 1970.
+            witnessed: By job, if the outcomes follow from evidence: the event up to which it was read. Only such
+                outcomes end executions that are `verifying`; one of a call comes once more if this process is killed.
         """
+        sources = (_SENT,) if witnessed is None else (_SENT, _VERIFYING)
         jobs: dict[int, dict[int, CallEnd]] = {}
         for one in ended:
             if one.job in terms:
@@ -153,21 +164,30 @@ class JobExecutions:
         counted: Counter[ExecutionState] = Counter()
         async with self._feed.writing() as connection:
             for job, ends in jobs.items():
-                counted += await self._end(connection, job, ends, terms[job], now)
+                counted += await self._end(connection, job, ends, terms[job], now, sources)
+            for job, event in (witnessed or {}).items():
+                await connection.execute(update(JOB).where(JOB.c.id == job).values(witnessed=event))
         return counted
 
     async def _end(
-        self, connection: AsyncConnection, job: int, ends: Mapping[int, CallEnd], terms: EndTerms, now: int
+        self,
+        connection: AsyncConnection,
+        job: int,
+        ends: Mapping[int, CallEnd],
+        terms: EndTerms,
+        now: int,
+        sources: Sequence[int],
     ) -> Counter[ExecutionState]:
         row = (await connection.execute(select(JOB).where(JOB.c.id == job).with_for_update())).one_or_none()
-        present = select(_X.mac, _X.attempt, _X.retries).where(_X.job == job, _X.state == _SENT, _X.mac.in_(list(ends)))
+        present = select(_X.mac, _X.state, _X.attempt, _X.retries)
+        present = present.where(_X.job == job, _X.state.in_(sources), _X.mac.in_(list(ends)))
         rows = [one for one in await connection.execute(present) if ends[one.mac].attempt == one.attempt]
         if row is None or not rows:
             return Counter()
-        changes, outcomes, failures = [], Counter[ExecutionState](), 0
-        for mac, _, retries in rows:
+        changes, outcomes, failures, moves = [], Counter[ExecutionState](), 0, Counter[tuple[int, int]]()
+        for mac, source, _, retries in rows:
             one = ends[mac]
-            state, place, text = one.state, one.due if one.state == "waiting" else now, one.text
+            state, place, text = one.state, one.due if one.state in OPEN_STATES else now, one.text
             failures += state in FAILURES
             pause = retry_pause(terms.policy, state, retries)
             if pause is not None:
@@ -179,6 +199,7 @@ class JobExecutions:
                 }
             )
             outcomes[state] += 1
+            moves[source, _NUMBER[state]] += 1
         await connection.execute(
             update(JOB_EXECUTION)
             .where(_X.job == job, _X.mac == bindparam("m"))
@@ -187,8 +208,8 @@ class JobExecutions:
         )
         answers = {one["m"]: ends[one["m"]].text for one in changes if one["s"] == _NUMBER["ok"]}
         if terms.attribute and answers:
-            await _set_attributes(connection, row.tenant, terms.attribute, answers)
-        await _count(connection, job, Counter({(_SENT, _NUMBER[state]): n for state, n in outcomes.items()}))
+            await set_attributes(connection, row.tenant, terms.attribute, answers)
+        await _count(connection, job, moves)
         await self._judge(connection, job, outcomes, failures)
         return outcomes
 
@@ -272,23 +293,3 @@ async def _count(connection: AsyncConnection, job: int, moves: Mapping[tuple[int
     values = {name: JOB.c[name] + change for name, change in changes.items() if change}
     if values:
         await connection.execute(update(JOB).where(JOB.c.id == job).values(values))
-
-
-async def _set_attributes(connection: AsyncConnection, tenant: int, name: str, answers: Mapping[int, str]) -> None:
-    """Write what devices answered into their attributes; an answer that is no JSON, or too long, stays a text."""
-    found = select(DEVICE.c.mac, DEVICE.c.attributes).where(DEVICE.c.tenant == tenant, DEVICE.c.mac.in_(list(answers)))
-    changes = []
-    for mac, attributes in (await connection.execute(found.with_for_update())).all():
-        after = {**attributes, name: _value(answers[mac])}
-        if len(repr(after)) <= LARGEST_ATTRIBUTES:
-            changes.append({"m": mac, "a": after})
-    if changes:
-        set_ = update(DEVICE).where(DEVICE.c.mac == bindparam("m"))
-        await connection.execute(set_.values(attributes=bindparam("a"), version=DEVICE.c.version + 1), changes)
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=lambda _: None)
-    except (ValueError, RecursionError):
-        return text

@@ -68,6 +68,11 @@ class JobFeed:
         rows: list[Row[Any]] = await self.database.look(lambda connection: list(connection.execute(found)))
         return [job_of(row) for row in rows]
 
+    async def read(self, job: int) -> JobRow:
+        """Return a job as it is now; jobs are not deleted."""
+        found = select(JOB).where(JOB.c.id == job)
+        return await self.database.look(lambda connection: job_of(connection.execute(found).one()))
+
     async def add_devices(self, job: JobRow, targets: JobTargets) -> bool:
         """Write down the next slice of a job's devices; return whether it was the last one."""
         last = await targets.end_of_slice(job.walked)

@@ -11,7 +11,7 @@ from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.transaction import Sql
 from fleet.core.rollout import Recent
-from fleet.wire.job_states import EXECUTION_STATES, ExecutionState, JobKind, JobState
+from fleet.wire.job_states import EXECUTION_STATES, UNDER_WAY, ExecutionState, JobKind, JobState
 
 ACTIVE: Final[tuple[JobState, ...]] = ("preparing", "running", "paused", "halted", "stopping")
 """States in which a job is not over."""
@@ -42,11 +42,17 @@ class JobRow:
     recent: Recent
     retry_states: int
     retry_until: int
+    witnessed: int | None
     created: int
     created_by: str
     ended: int | None
     expires: int
     counts: Mapping[ExecutionState, int]
+
+    @property
+    def under_way(self) -> int:
+        """How many devices may do it now."""
+        return sum(self.counts[state] for state in UNDER_WAY)
 
     @property
     def total(self) -> int:

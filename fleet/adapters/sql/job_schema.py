@@ -40,6 +40,8 @@ JOB = Table(
     # States of executions that are to be tried again, as a set of bits, if they ended by then.
     Column("retry_states", SmallInteger, nullable=False),
     Column("retry_until", BigInteger, nullable=False),
+    # The event up to which evidence was read; none before the first look.
+    Column("witnessed", BigInteger),
     Column("created", BigInteger, nullable=False),
     Column("created_by", String(100), nullable=False),
     Column("ended", BigInteger),
@@ -50,8 +52,8 @@ JOB = Table(
 )
 
 # One row for a device in a job. `place` orders the rows of a state: queued ones by their bucket in the job's order,
-# waiting ones by the time when they are due, all others by when they got the state. No foreign key to the device: what
-# happened stays when it moves to another tenant.
+# waiting ones by the time when they are due, verifying ones by their deadline, all others by when they got the state.
+# No foreign key to the device: what happened stays when it moves to another tenant.
 JOB_EXECUTION = Table(
     "job_execution",
     METADATA,

@@ -1,7 +1,7 @@
 """Writes down which devices a job has: slice by slice, so that neither readers nor the one writer of SQLite wait."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Select, case, func, literal, select, true
@@ -24,12 +24,16 @@ NO_TOOL, REVOKED = "the device has no such tool", "the device is revoked"
 
 @dataclass(frozen=True, slots=True)
 class JobTarget:
-    """The devices of a job: those of a tenant that a query means. Those of `first` come first, one after the other."""
+    """The devices of a job: those of a tenant that a query means. Those of `first` come first, one after the other.
+
+    Devices without the tool are skipped if one is named, and those that meet a condition of `skips`, by the reason.
+    """
 
     tenant: int
     condition: Condition
-    tool: str
+    tool: str = ""
     first: Sequence[Condition] = ()
+    skips: Mapping[str, Condition] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +107,13 @@ class JobTargets:
 
     def _reason(self) -> ColumnElement[str]:
         """Return why a device is skipped; empty if it is not."""
-        lacking = []
-        if user_tool(self._target.tool) is None:  # Firmware has those for users only, whether it lists them or not.
+        lacking: list[tuple[ColumnElement[bool], Any]] = []
+        if (
+            self._target.tool and user_tool(self._target.tool) is None
+        ):  # Firmware has those for users only, whether it lists them or not.
             lists = select(LISTED_TOOL.c.list).where(LISTED_TOOL.c.tool == self._target.tool)
             lacking = [(DEVICE.c.tool_list.is_not(None) & DEVICE.c.tool_list.not_in(lists), NO_TOOL)]
+        lacking += [(self._conditions.clause(condition), reason) for reason, condition in self._target.skips.items()]
         return case((DEVICE.c.state == "revoked", REVOKED), *lacking, else_="")
 
     def _place(self, job: int) -> ColumnElement[int]:

@@ -1,17 +1,16 @@
-"""What a stored job means: its policy, its call, its devices."""
+"""What a stored job means: its terms, its policy, its devices."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from fleet.adapters.sql.job_rows import JobRow
 from fleet.adapters.sql.job_targets import JobTarget
-from fleet.core.job_kinds import JobCall, call_of
+from fleet.core.job_kinds.directory import terms_of
+from fleet.core.job_kinds.terms import JobTerms
 from fleet.core.query.fields import DEVICE_FIELDS
 from fleet.core.query.parser import parse
 from fleet.core.rollout import Policy, Stage
 from fleet.wire.control.jobs import JobPolicy, JobRequest
-from fleet.wire.job_states import JobKind
 
 
 def body_of(job: JobRequest) -> dict[str, Any]:
@@ -19,15 +18,15 @@ def body_of(job: JobRequest) -> dict[str, Any]:
     return {"tool": job.tool, "arguments": job.arguments, "collect": job.collect}
 
 
-def call_of_job(kind: JobKind, body: Mapping[str, Any]) -> JobCall:
-    """Return the call that a job makes on each device."""
-    return call_of(kind, body["tool"], body["arguments"], body["collect"])
+def terms_of_job(job: JobRow) -> JobTerms:
+    """Return the terms of a stored job."""
+    return terms_of(job.kind, job.body)
 
 
 def policy_of(job: JobRow) -> Policy:
     """Return the policy of a stored job."""
     asked = JobPolicy.model_validate(dict(job.policy), extra="ignore")
-    repeatable = call_of_job(job.kind, job.body).repeatable if asked.repeatable is None else asked.repeatable
+    repeatable = terms_of_job(job).repeatable if asked.repeatable is None else asked.repeatable
     return Policy(
         stages=tuple(
             Stage(
@@ -54,7 +53,7 @@ def policy_of(job: JobRow) -> Policy:
     )
 
 
-def target_of(tenant: int, query: str, tool: str, policy: JobPolicy, created_ms: int) -> JobTarget:
+def target_of(tenant: int, query: str, terms: JobTerms, policy: JobPolicy, created_ms: int) -> JobTarget:
     """Return the devices of a job; times in its query such as `-7d` count from when it was made.
 
     Raises:
@@ -62,10 +61,10 @@ def target_of(tenant: int, query: str, tool: str, policy: JobPolicy, created_ms:
     """
     at = datetime.fromtimestamp(created_ms / 1000, UTC)
     first = tuple(parse(one.query, DEVICE_FIELDS, at) for one in policy.stages if one.query)
-    return JobTarget(tenant, parse(query, DEVICE_FIELDS, at), tool, first)
+    return JobTarget(tenant, parse(query, DEVICE_FIELDS, at), terms.tool, first, terms.skips)
 
 
 def target_of_job(job: JobRow) -> JobTarget:
     """Return the devices of a stored job."""
     policy = JobPolicy.model_validate(dict(job.policy), extra="ignore")
-    return target_of(job.tenant, job.query, call_of_job(job.kind, job.body).tool, policy, job.created)
+    return target_of(job.tenant, job.query, terms_of_job(job), policy, job.created)

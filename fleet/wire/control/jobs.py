@@ -118,7 +118,10 @@ class JobRequest(Shape):
 
 
 class JobCounts(Shape):
-    """How many devices of a job are in each state. `sent` may have been published; `unknown` may have been done."""
+    """How many devices of a job are in each state. `sent` may have been published; `unknown` may have been done.
+
+    `verifying` ones were told, and what they do next shows whether it was done.
+    """
 
     queued: int = 0
     waiting: int = 0
@@ -130,6 +133,7 @@ class JobCounts(Shape):
     expired: int = 0
     skipped: int = 0
     cancelled: int = 0
+    verifying: int = 0
 
 
 class Job(Shape):

@@ -15,7 +15,8 @@ from typing import Final
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.job_calls import MOST_QUEUED, DeviceNow, JobCalls
-from fleet.adapters.sql.job_executions import AT_ONCE, NEVER, CallEnd, JobExecutions, NextDevice, NextDevices, SentCall
+from fleet.adapters.sql.job_evidence import JobEvidence
+from fleet.adapters.sql.job_executions import AT_ONCE, NEVER, JobExecutions, NextDevices, SentCall
 from fleet.adapters.sql.job_feed import JobFeed
 from fleet.adapters.sql.job_rows import JobRow
 from fleet.adapters.sql.mac_numbers import mac_text
@@ -23,10 +24,12 @@ from fleet.core.quiet_hours import QuietHours
 from fleet.core.rollout import Advance, Done, Feed, Halt, JobProgress, Pace, Policy, Wait, step
 from fleet.ground.local_time import own_offset
 from fleet.roles.control.access import milliseconds
-from fleet.roles.control.job_policies import call_of_job, policy_of
+from fleet.roles.control.job_policies import policy_of, terms_of_job
+from fleet.roles.control.job_tasks.calls import BUSY_MS
+from fleet.roles.control.job_tasks.directory import JobTasks
 from fleet.roles.control.leader.job_devices import reach_of
-from fleet.roles.control.leader.job_outcomes import BUSY_MS, JobOutcomes, call_name, terms_of
-from fleet.wire.operator_calls import IN_SESSION, OFFLINE, OperatorCall
+from fleet.roles.control.leader.job_outcomes import JobOutcomes
+from fleet.wire.operator_calls import IN_SESSION, OFFLINE
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +47,9 @@ class JobWork:
 
     def __init__(self, store: Store, feed: JobFeed, calls: JobCalls, timezone: str) -> None:
         self.feed, self._calls, self._timezone = feed, calls, timezone
+        self.tasks, self._evidence = JobTasks(calls), JobEvidence(feed.database)
         self._executions = JobExecutions(feed)
-        self._outcomes = JobOutcomes(calls, self._executions)
+        self._outcomes = JobOutcomes(self.tasks, self._executions, self._evidence)
         self._paces: dict[int, Pace] = {}
         self._life = ""
         # Half of what the queues take: devices are not spread evenly, and a full queue costs a step.
@@ -73,7 +77,7 @@ class JobWork:
             return False
         await self._calls.begin()
         for job in await self.feed.active():
-            await self._outcomes.give_up_lost(job, milliseconds())
+            await self._outcomes.give_up_lost(job)
         await self.feed.note_life(life)
         self._life = life
         return True
@@ -95,6 +99,9 @@ class JobWork:
             jobs = await self.feed.active()
         busy = collected >= AT_ONCE // 2
         for job in jobs:
+            if job.under_way and terms_of_job(job).evidence:
+                busy |= await self._outcomes.read_evidence(job, now)
+                job = await self.feed.read(job.id)
             await self.feed.announce(job, now)
             busy |= await self._advance(job, now)
         gone = self._paces.keys() - {job.id for job in jobs}
@@ -110,6 +117,12 @@ class JobWork:
 
     async def _advance(self, job: JobRow, now: int) -> bool:
         """Do the next thing with a job; return whether there is more to do at once."""
+        terms = terms_of_job(job)
+        if terms.recalled and job.under_way and job.state in ("halted", "stopping"):
+            await self._outcomes.recall(job, now)
+        if terms.evidence and job.witnessed is None:
+            await self.feed.change(job, now, witnessed=await self._evidence.newest())
+            return True
         if job.state == "stopping":
             return await self._close(job, now)
         if job.state != "preparing" and now >= job.expires:
@@ -123,7 +136,7 @@ class JobWork:
         stopping = job.state == "stopping"
         if await self._executions.close(job, "cancelled" if stopping else "expired", now):
             return True
-        if not job.counts["sent"]:
+        if not job.under_way:
             state, reason = ("stopped", job.reason) if stopping else ("done", "it expired")
             await self.feed.change(job, now, state=state, reason=reason, ended=now, retry_states=0)
         return False
@@ -138,7 +151,7 @@ class JobWork:
             fresh=len(found.fresh),
             due=len(found.due),
             waiting=job.counts["waiting"],
-            in_flight=job.counts["sent"],
+            in_flight=job.under_way,
             ok=job.stage_ok,
             failed=job.stage_failed,
             recent=job.recent,
@@ -174,14 +187,16 @@ class JobWork:
     ) -> tuple[int, bool]:
         """Hand some candidates over; return how many, and whether there may be more."""
         candidates = [*found.due, *found.fresh][: most + most // 4 + 10]
-        devices = await self._calls.look([mac_text(one.mac) for one in candidates])
+        asked = [mac_text(one.mac) for one in candidates] if terms_of_job(job).connected else []
+        devices = await self._calls.look(asked)
         ready: list[int] = []
         held: dict[int, tuple[int, str]] = {}
         gone: list[int] = []
         for one in candidates:
             if len(ready) == most:
                 break
-            wait = self._held(policy, one, devices[mac_text(one.mac)], now)
+            device = devices.get(mac_text(one.mac))
+            wait = self._held(policy, device, now) if device else None
             if not one.there:
                 gone.append(one.mac)
             elif wait is None:
@@ -191,7 +206,7 @@ class JobWork:
         await self._put(job, await self._executions.hand_over(job, now, ready, held, gone))
         return len(ready), len(ready) < most
 
-    def _held(self, policy: Policy, one: NextDevice, device: DeviceNow, now: int) -> tuple[int, str] | None:
+    def _held(self, policy: Policy, device: DeviceNow, now: int) -> tuple[int, str] | None:
         """Return until when a device waits, and why; None if it does not."""
         if not device.online:
             return NEVER, OFFLINE
@@ -204,24 +219,7 @@ class JobWork:
         return None
 
     async def _put(self, job: JobRow, sent: Sequence[SentCall]) -> None:
-        call, policy = call_of_job(job.kind, job.body), policy_of(job)
+        task = self.tasks.of(job)
         for at in range(0, len(sent), AT_ONCE):
-            calls = {mac_text(one.mac): one for one in sent[at : at + AT_ONCE]}
-            full = await self._calls.put(
-                [
-                    OperatorCall(
-                        device=mac,
-                        call=call_name(job.id, one.attempt),
-                        tool=call.tool,
-                        arguments=dict(call.arguments),
-                        idle=policy.idle,
-                    )
-                    for mac, one in calls.items()
-                ],
-                policy.within_ms,
-            )
-            now = milliseconds()
-            back = [calls[one.device] for one in full]
-            ended = [CallEnd(job.id, one.mac, one.attempt, "waiting", "its shard is busy", now + 1_000) for one in back]
-            if ended:
-                await self._executions.end(ended, terms_of([job]), now)
+            ends = await task.start(sent[at : at + AT_ONCE])
+            await self._outcomes.store(ends, [job], milliseconds())

@@ -90,7 +90,7 @@ def _shape(row: ExecutionRow) -> JobExecution:
         attempts=row.attempt,
         retries=row.retries,
         text=row.text,
-        since=None if row.state in ("queued", "waiting") else time_of(row.place),
+        since=None if row.state in ("queued", "waiting", "verifying") else time_of(row.place),
     )
 
 

@@ -9,14 +9,15 @@ from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.sql.job_rows import JobRow, JobRows, NewJob
 from fleet.adapters.sql.job_targets import JobTargets
 from fleet.adapters.sql.mac_numbers import mac_text
-from fleet.core.job_kinds import JobCall
-from fleet.core.permissions import DEVICES_COMMAND, DEVICES_DANGEROUS, JOBS_READ, JOBS_WRITE
+from fleet.core.job_kinds.directory import terms_of
+from fleet.core.job_kinds.terms import JobTerms
+from fleet.core.permissions import JOBS_READ, JOBS_WRITE
 from fleet.core.user_tools import user_tool
 from fleet.roles.control.access import Principal, Who, milliseconds
 from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_queries import read_query
-from fleet.roles.control.job_policies import body_of, call_of_job, policy_of, target_of
+from fleet.roles.control.job_policies import body_of, policy_of, target_of, terms_of_job
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.device_calls import fit, shown
 from fleet.roles.control.routing import Routes
@@ -101,7 +102,7 @@ class JobRoutes:
         """Continue a job that was paused, or that halted: its failures until now do not count any more."""
 
         def steer(row: JobRow) -> dict[str, Any]:
-            _allow(who, call_of_job(row.kind, row.body))
+            _allow(who, terms_of_job(row))
             return {**_state(row, "running", "paused", "halted"), **_FRESH_COUNTS, "reason": ""}
 
         return await self._steer(request, who, job, "continue", steer)
@@ -116,7 +117,7 @@ class JobRoutes:
         """Let the next stage begin now, whatever the present one still waits for."""
 
         def steer(row: JobRow) -> dict[str, Any]:
-            _allow(who, call_of_job(row.kind, row.body))
+            _allow(who, terms_of_job(row))
             _state(row, "running", "paused")
             if row.stage >= len(policy_of(row).stages) - 1:
                 raise Problem(409, "last-stage", "the job is in its last stage")
@@ -128,7 +129,7 @@ class JobRoutes:
         """Try failed executions again, once each, as far as they have failed until now."""
 
         def steer(row: JobRow) -> dict[str, Any]:
-            _allow(who, call_of_job(row.kind, row.body))
+            _allow(who, terms_of_job(row))
             unsure = {"unknown"} if policy_of(row).repeatable else set()
             states = set(body.states) if body.states is not None else {"error", "timed_out"} | unsure
             if not states <= FAILURES:
@@ -167,14 +168,14 @@ class JobRoutes:
         """
         for query in (body.query, *(one.query or "" for one in body.policy.stages)):
             read_query(query)
-        call = call_of_job(body.kind, body_of(body))
-        _allow(who, call)
-        targets = JobTargets(self._database, target_of(who.tenant, body.query, call.tool, body.policy, now))
+        terms = terms_of(body.kind, body_of(body))
+        _allow(who, terms)
+        targets = JobTargets(self._database, target_of(who.tenant, body.query, terms, body.policy, now))
         if body.kind == "tool":
-            await self._check_arguments(call, targets)
+            await self._check_arguments(terms, targets)
         return targets
 
-    async def _check_arguments(self, call: JobCall, targets: JobTargets) -> None:
+    async def _check_arguments(self, call: JobTerms, targets: JobTargets) -> None:
         """Check arguments against the schema that the first device with the tool has, of some that are connected."""
         known = user_tool(call.tool)
         for mac in [] if known else await targets.sample(_SAMPLED):
@@ -186,8 +187,8 @@ class JobRoutes:
             fit(known, dict(call.arguments))
 
 
-def _allow(who: Principal, call: JobCall) -> None:
-    for scope in (DEVICES_COMMAND, *((DEVICES_DANGEROUS,) if call.dangerous else ())):
+def _allow(who: Principal, terms: JobTerms) -> None:
+    for scope in terms.scopes:
         if scope not in who.scopes:
             raise Problem(403, "scope-missing", f"the token has not the scope {scope}")
 
@@ -205,13 +206,13 @@ def _state(row: JobRow, after: JobState, *before: JobState) -> dict[str, Any]:
 
 def shape_of(row: JobRow) -> Job:
     """Return a job as an answer."""
-    call = call_of_job(row.kind, row.body)
+    terms = terms_of_job(row)
     return Job(
         id=row.id,
         name=row.name,
         kind=row.kind,
-        tool=call.tool,
-        arguments=dict(call.arguments),
+        tool=terms.tool,
+        arguments=dict(terms.arguments),
         query=row.query,
         continuous=row.continuous,
         policy=JobPolicy.model_validate(dict(row.policy), extra="ignore"),

@@ -1,0 +1,19 @@
+"""The terms of each kind of job."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fleet.core.job_kinds.calls import call_terms, collect_terms
+from fleet.core.job_kinds.terms import JobTerms
+from fleet.wire.job_states import JobKind
+
+TERMS: Final[dict[JobKind, Callable[[Mapping[str, Any]], JobTerms]]] = {
+    "tool": lambda body: call_terms(body["tool"], body["arguments"]),
+    "reboot": lambda _: call_terms("self.reboot"),
+    "collect": lambda body: collect_terms(body["collect"]),
+}
+
+
+def terms_of(kind: JobKind, body: Mapping[str, Any]) -> JobTerms:
+    """Return the terms of a job, given what is stored of its request besides query and policy."""
+    return TERMS[kind](body)

@@ -1,0 +1,35 @@
+"""The task of each kind of job."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from fleet.adapters.redis.shards.job_calls import JobCalls
+from fleet.adapters.sql.job_rows import JobRow
+from fleet.roles.control.job_tasks.calls import CallOutcomes, CallTask
+from fleet.roles.control.job_tasks.task import JobTask, OutcomeSource
+from fleet.wire.job_states import JobKind
+
+
+class JobTasks:
+    """Makes the tasks of jobs under one lease.
+
+    Args:
+        calls: Hands calls over.
+    """
+
+    def __init__(self, calls: JobCalls) -> None:
+        self.sources: tuple[OutcomeSource, ...] = (CallOutcomes(calls),)
+        """Where outcomes arrive."""
+
+        def call(job: JobRow) -> JobTask:
+            return CallTask(job, calls)
+
+        self.makers: dict[JobKind, Callable[[JobRow], JobTask]] = dict.fromkeys(("tool", "reboot", "collect"), call)
+        """By kind."""
+
+    def of(self, job: JobRow) -> JobTask:
+        """Return the task of a job."""
+        return self.makers[job.kind](job)
+
+    def by_job(self, jobs: Iterable[JobRow]) -> Mapping[int, JobTask]:
+        """Return the tasks of jobs by their ids."""
+        return {one.id: self.of(one) for one in jobs}

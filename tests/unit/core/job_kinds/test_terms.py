@@ -1,0 +1,8 @@
+"""What is known of a job by its kind."""
+
+from fleet.core.job_kinds.terms import LONGEST_ANSWER_MS, JobTerms
+
+
+def test_the_answer_of_a_slow_tool_may_take_as_long_as_the_tool() -> None:
+    assert JobTerms().answer_ms == JobTerms(tool="self.get_device_status").answer_ms == LONGEST_ANSWER_MS
+    assert JobTerms(tool="self.upgrade_firmware").answer_ms == 300_000
