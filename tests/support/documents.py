@@ -16,6 +16,7 @@ _TABLE_LINE = re.compile(r" *\|")
 _MADE_TABLE = re.compile(r"^<!-- python -m .*\n\n(?:\|.*\n)+", re.MULTILINE)
 _ADDRESS = re.compile(r"\]\([^()\s]+\)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
+_PICTURE = re.compile(r'<img [^>]*src="([^"]+)"')
 _HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 _HEADING_OR_FENCE = re.compile(rf"(?:{_HEADING.pattern})|(?:{_FENCE.pattern})", re.MULTILINE | re.DOTALL)
 _SCRIPT = re.compile(r"scripts/[a-z_-]+\b")
@@ -50,7 +51,7 @@ class Document:
     def prose_lines(self) -> Iterator[str]:
         """Give the lines of its sentences, without tables, pictures, and the addresses of links."""
         for line in self.prose.splitlines():
-            if not _TABLE_LINE.match(line) and not line.startswith(("[![", "<")):
+            if not _TABLE_LINE.match(line) and not line.startswith(("[![", "[<", "<")):
                 yield _ADDRESS.sub("]", line)
 
     def cells(self) -> Iterator[str]:
@@ -61,7 +62,8 @@ class Document:
 
     def links(self) -> list[str]:
         """Return where it leads to, without what is only shown as code."""
-        return _LINK.findall(_SPAN.sub("", self.prose))
+        text = _SPAN.sub("", self.prose)
+        return [*_LINK.findall(text), *_PICTURE.findall(text)]
 
     def anchors(self) -> set[str]:
         """Return what a link into it may name, as GitHub makes it of headings."""
