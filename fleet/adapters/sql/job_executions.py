@@ -228,12 +228,14 @@ class JobExecutions:
         await connection.execute(update(JOB).where(JOB.c.id == job).values(values))
 
     async def wake(self, jobs: Sequence[int], due: Mapping[int, int]) -> None:
-        """Give a time to devices that wait for their connection, by MAC."""
-        changed = update(JOB_EXECUTION).where(
-            _X.job.in_(jobs), _X.mac == bindparam("m"), _X.state == _WAITING, _X.place == NEVER
-        )
+        """Give a time to devices that wait for their connection, by MAC. Each time costs a statement."""
+        times: dict[int, list[int]] = {}
+        for mac, place in due.items():
+            times.setdefault(place, []).append(mac)
         async with self._feed.writing() as connection:
-            await connection.execute(changed.values(place=bindparam("p")), [{"m": m, "p": p} for m, p in due.items()])
+            for place, macs in times.items():
+                waits = _X.job.in_(jobs), _X.mac.in_(macs), _X.state == _WAITING, _X.place == NEVER
+                await connection.execute(update(JOB_EXECUTION).where(*waits).values(place=place))
 
     async def connected(self, job: JobRow, after: int, most: int) -> tuple[list[int], int | None]:
         """Return the devices that wait for their connection though the registry has them as connected, page by page.

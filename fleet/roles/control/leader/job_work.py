@@ -112,7 +112,7 @@ class JobWork:
     async def _wake(self, jobs: Iterable[JobRow], macs: Sequence[int]) -> None:
         waiting, now = [job.id for job in jobs if job.counts["waiting"]], milliseconds()
         for at in range(0, len(macs) if waiting else 0, AT_ONCE):
-            due = {mac: now + SETTLE_MS + random.randrange(JITTER_MS) for mac in macs[at : at + AT_ONCE]}
+            due = {mac: now + SETTLE_MS + random.randrange(0, JITTER_MS, 500) for mac in macs[at : at + AT_ONCE]}
             await self._executions.wake(waiting, due)
 
     async def _advance(self, job: JobRow, now: int) -> bool:
