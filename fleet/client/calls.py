@@ -15,6 +15,7 @@ from fleet.wire.control.calls import (
     TurnRequest,
     TurnState,
 )
+from fleet.wire.control.talks import TalkTicket
 
 _LATE = 30.0
 """Seconds that an answer may come after the wait that it was asked for."""
@@ -42,6 +43,11 @@ def turn(mac: str, request: TurnRequest, wait: float = 0) -> Call[TurnState]:
 def say(mac: str, request: SayRequest, wait: float = 0) -> Call[TurnState]:
     """Let the device speak a text."""
     return Call("POST", f"{_path(mac)}:say", TurnState, {"wait": wait}, request, seconds=wait + _LATE)
+
+
+def begin_talk() -> Call[TalkTicket]:
+    """Return a ticket with which a page is the device of this token."""
+    return Call("POST", "/talks", TalkTicket)
 
 
 def facts(mac: str) -> Call[FactList]:

@@ -26,12 +26,14 @@ from fleet.roles.gateway.app import Gateway
 from fleet.roles.gateway.registrar.registrar import open_registrar
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
+from fleet.roles.gateway.voice.door import MOST as MOST_VOICE
+from fleet.roles.gateway.voice.door import VoiceDoor
 from fleet.run.draining import drain_limit
 from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.embedded.supervisor import supervise
 from fleet.run.llm import open_models
 from fleet.run.monitoring import run_monitoring
-from fleet.run.registrar import registrar_connector
+from fleet.run.registrar import device_connections
 from fleet.run.start_check import chat_models, checking_models
 
 log = logging.getLogger(__name__)
@@ -61,13 +63,17 @@ async def gateway(
         shared = GatewayResources(
             slice_of(settings, GatewaySettings), models, model_terms(settings), tools, sessions, KnownAgents(store)
         )
-        connect = await enter(registrar_connector(settings, store, broker))
+        connections = await enter(device_connections(settings, store, broker))
+        voice = VoiceDoor(store, connections, settings.activation) if connections else None
+        registrar = open_registrar(shared, connections.connect if connections else None)
         certificate = await enter(followed_certificate(settings.tls_cert, settings.tls_key))
-        role = Gateway(shared, store.ping_writes, open_registrar(shared, connect), certificate=certificate)
+        role = Gateway(shared, store.ping_writes, registrar, voice, certificate=certificate)
         stack.enter_context(metrics.gateway_connections.following(lambda: role.connections))
         stack.enter_context(metrics.gateway_turned_away.following(role.connection_limits.counts))
         places, passing = settings.cloud_max_connections, role.connection_limits.limits.passing
         stack.enter_context(bounds.following("gateway_clients", lambda: role.connections, places))
+        if voice:
+            stack.enter_context(bounds.following("gateway_voice_clients", lambda: voice.clients, MOST_VOICE))
         tool_budget, text_budget = shared.tool_budget, shared.text_budget
         stack.enter_context(bounds.following("gateway_tools_characters", lambda: tool_budget.used, tool_budget.limit))
         stack.enter_context(bounds.following("gateway_texts_bytes", lambda: text_budget.used, text_budget.limit))

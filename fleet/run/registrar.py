@@ -1,4 +1,4 @@
-"""Connects the gateway's JSON-RPC clients to the broker as devices, from the settings."""
+"""Connects clients of the gateway to the broker as devices, from the settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,15 +11,14 @@ from fleet.ground.settings import Settings
 from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.tasks import running
 from fleet.roles.gateway.registrar.device_connection import DeviceConnections
-from fleet.roles.gateway.registrar.registrar import OpenDevice
 from fleet.run.resources import follow_keys, read_keys
 
 
 @asynccontextmanager
-async def registrar_connector(
+async def device_connections(
     settings: Settings, store: Store, broker: MqttAddress | None
-) -> AsyncIterator[OpenDevice | None]:
-    """Give the function that connects a client as a device; None if there is no broker or no key to check clients.
+) -> AsyncIterator[DeviceConnections | None]:
+    """Give what connects clients as devices; None if there is no broker or no key to check clients.
 
     Args:
         settings: Of the process.
@@ -40,7 +39,7 @@ async def registrar_connector(
     # Load revocations before the first connection.
     await access.look()
     async with follow_keys(settings, keys), running("gateway access", access.run):
-        yield connections.connect
+        yield connections
 
 
 def _device_broker(settings: Settings, broker: MqttAddress | None) -> MqttAddress | None:

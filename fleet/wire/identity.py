@@ -145,6 +145,15 @@ class CredentialKeys:
         """Replace the lowest valid generations."""
         self._minima = minima
 
+    def issue_to_device(self, mac: str, policy: Policy, generation: int) -> Credentials:
+        """Return the credentials of a device that is admitted under a policy.
+
+        Under an open policy a generation is given only where another policy cut earlier passwords: it would not count
+        without one.
+        """
+        under: Policy = "first" if policy == "open" and generation else policy
+        return self.issue("device", mac, policy=under, generation=generation)
+
     def issue(
         self, kind: Kind, client_id: str, *, policy: Policy | Literal[""] = "", generation: int = 0
     ) -> Credentials:

@@ -17,6 +17,7 @@ HEADER = 16
 LARGEST = 1200
 """Bytes of the largest datagram that is sent; 4G paths do not carry larger ones whole."""
 DOWNLINK_FLAGS = 0x80
+UPLINK_FLAGS = 0
 
 _TYPE = 0x01
 _HEADER = struct.Struct(">BBHIII")
@@ -73,10 +74,12 @@ class Channel:
     Args:
         key: 16 bytes, fresh for every hello.
         ssrc: Of the packets that `seal` returns.
+        flags: Of these packets: the server's, or `UPLINK_FLAGS` for who is the device.
     """
 
-    def __init__(self, key: bytes, ssrc: int) -> None:
+    def __init__(self, key: bytes, ssrc: int, flags: int = DOWNLINK_FLAGS) -> None:
         self._ssrc = ssrc
+        self._flags = flags
         self._opener = _context(key)
         self._sealer = _context(key)
 
@@ -85,7 +88,7 @@ class Channel:
         return self._opener.update(datagram[HEADER:])
 
     def seal(self, payload: bytes, timestamp: int, sequence: int) -> bytes:
-        header = _HEADER.pack(_TYPE, DOWNLINK_FLAGS, len(payload), self._ssrc, timestamp, sequence)
+        header = _HEADER.pack(_TYPE, self._flags, len(payload), self._ssrc, timestamp, sequence)
         self._sealer.reset_nonce(header)
         return header + self._sealer.update(payload)
 

@@ -1,8 +1,8 @@
 """Two devices with two agents, on two workers and two edges that are never restarted: real processes and real audio."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,11 @@ import httpx2
 import pytest
 import redis
 
-from fleet.adapters.files.operator_tokens import OperatorTokens
-from fleet.core.permissions import SCOPES
 from fleet.wire.topics import shard_of
 from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.profiles.profile import find_profile
+from tests.support.control_role import control_api
 from tests.support.openai_server import Answer, OpenAiServer, Request, run_openai_server, spoken
-from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts
 from tests.support.recordings import recordings
 from tests.support.role_site import SHARDS, RoleSite, one_of_each_shard, role_site
@@ -44,19 +42,6 @@ def models() -> Iterator[OpenAiServer]:
         server.transcriptions(Answer([b'{"text": "Turn it down, please.", "language": "en"}']))
         server.speech(Answer([TONE], kind="audio/pcm"))
         yield server
-
-
-@asynccontextmanager
-async def api(site: RoleSite, folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    """Run control; give a client of its API that may do everything."""
-    tokens, port = folder / "tokens", free_port()
-    token = OperatorTokens(tokens).add("test", frozenset(SCOPES))
-    settings = {"FLEET_CONTROL_HOST": LOOPBACK, "FLEET_CONTROL_PORT": str(port), "FLEET_DATA_DIR": str(folder)}
-    site.start("control", FLEET_OPERATOR_TOKENS_FILE=str(tokens), **settings)
-    await asyncio.to_thread(until, lambda: accepts(port), LIMIT)
-    headers, url = {"Authorization": f"Bearer {token}"}, f"http://{LOOPBACK}:{port}/v1/"
-    async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=60) as client:
-        yield client
 
 
 async def ask(client: httpx2.AsyncClient, verb: str, **body: Any) -> Any:
@@ -115,7 +100,7 @@ async def test_two_devices_speak_as_their_agents_say_without_a_restart(models: O
         roles = [site.edge(), site.edge(), site.worker(), site.worker()]
         site.api()
         async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(api(site, tmp_path))
+            client = await stack.enter_async_context(control_api(site, tmp_path, LIMIT))
             await asyncio.to_thread(until, lambda: site.edges() == 2 and accepts(site.http_port), LIMIT)
             await asyncio.to_thread(site.until_spread, 8, 8, seconds=LIMIT)
             devices = devices_of_two_workers(site)

@@ -24,6 +24,13 @@ class GatewayAccessGroup(SettingGroup):
     """Origins of web pages that may use the gateway, besides pages of its own host. `local`: pages of the browser's own
     machine, and files if the gateway is on that machine too. `null`: all files, and every page that hides its origin.
     `*`: all. Empty: no others. Programs that send no Origin header are not restricted."""
+    talk_url: str | None = setting(
+        None,
+        ("control",),
+        syntax="ws(s)://host[:port]/xiaozhi/v1/",
+        unset="the console's own host, with CLOUD_PORT or FLEET_WSS_PORT",
+    )
+    """Address at which browsers reach the gateway to talk to an agent."""
     gateway_each: int | None = setting(
         None,
         ("gateway",),
@@ -43,6 +50,15 @@ class GatewayAccessGroup(SettingGroup):
         for word in filter(None, (part.strip() for part in value.split(","))):
             if not re.fullmatch(r"local|null|\*|https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?", word, re.ASCII):
                 raise ValueError(f"{word!r} is not http(s)://host[:port], `local`, `null` or `*`")
+        return value
+
+    @field_validator("talk_url")
+    @classmethod
+    def _is_talk_url(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(
+            r"wss?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?/xiaozhi/v1/", value
+        ):
+            raise ValueError("it is not ws(s)://host[:port]/xiaozhi/v1/")
         return value
 
     @field_validator("rate_gateway")

@@ -162,10 +162,7 @@ class Bootstrap:
             raise RefusedRequest("store away", 503, "try again later") from error
 
     def _credentials(self, mac: str, host: str, generation: int) -> MqttSection:
-        # Under an open policy a generation is given only where another policy cut earlier passwords: it would not count
-        # without one.
-        policy = "first" if self._settings.activation == "open" and generation else self._settings.activation
-        credentials = self._keys.issue("device", mac, policy=policy, generation=generation)
+        credentials = self._keys.issue_to_device(mac, self._settings.activation, generation)
         port = self._settings.mqtt_port if self._settings.tls_cert is None else FIRMWARE_PORT
         return MqttSection(
             endpoint=self._settings.mqtt_public or f"{host}:{port}",

@@ -40,6 +40,7 @@ from fleet.roles.control.routes.me import MeRoutes
 from fleet.roles.control.routes.openapi import OpenApiRoutes
 from fleet.roles.control.routes.providers import ProvidersRoutes
 from fleet.roles.control.routes.system import SystemRoutes
+from fleet.roles.control.routes.talks import TalkRoutes
 from fleet.roles.control.routes.tokens import TokensRoutes
 from fleet.roles.control.routes.usage import UsageRoutes
 from fleet.roles.control.routing import Routes
@@ -51,7 +52,7 @@ _NOUNS = (
     *(AuditRoutes, MeRoutes, SystemRoutes, TokensRoutes),
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
-    *(DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes),
+    *(DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, TalkRoutes),
     *(JobRoutes, JobExecutionRoutes),
 )
 """Each adds the routes of one noun."""

@@ -19,3 +19,7 @@ class ControlSettings:
     audit_days: int
     renewal_days: float
     timezone: str
+    talk_url: str | None
+    cloud_port: int
+    wss_port: int
+    tls_cert: Path | None

@@ -23,8 +23,10 @@ from fleet.roles.gateway.port.limited_connection import LimitedConnection
 from fleet.roles.gateway.port.port import Port
 from fleet.roles.gateway.resources import GatewayResources
 from fleet.roles.gateway.turns.turns import GatewayTurns
+from fleet.roles.gateway.voice.door import VoiceDoor
 from fleet.wire.gateway import is_jsonrpc
 from fleet.wire.json_text import parsing_cost
+from fleet.wire.voice_websocket import PATH as VOICE_PATH
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class Gateway:
         resources: Shared by all connections.
         ping: Returns when Redis answers; raises `Unavailable`.
         registrar: Serves registrars; None to serve only the LLM Gateway API.
+        voice: Serves voice clients; None to serve none.
         certificate: For TLS; the caller keeps it current.
         limits: Of each connection.
 
@@ -75,13 +78,14 @@ class Gateway:
         resources: GatewayResources,
         ping: Callable[[], Awaitable[None]],
         registrar: Opener | None = None,
+        voice: VoiceDoor | None = None,
         *,
         certificate: ServerCertificate | None = None,
         limits: ClientLimits | None = None,
     ) -> None:
         settings = resources.settings
         self._resources = resources
-        self._registrar = registrar
+        self._registrar, self._voice = registrar, voice
         self._http = HttpAnswers(ping, lambda: self.draining)
         self._entrance = AccessCheck(settings)
         self._connections: set[LimitedConnection] = set()
@@ -126,6 +130,8 @@ class Gateway:
 
     async def _answer_http(self, connection: LimitedConnection, request: Request) -> Response | None:
         response = await self._http.answer(request)
+        if response is None and self._voice and request.path.partition("?")[0] == VOICE_PATH:
+            return await self._entrance.admit_voice(connection, request, self._voice.take_ticket)
         return response or self._entrance.admit(connection, request)
 
     async def _serve(self, connection: LimitedConnection) -> None:
@@ -139,7 +145,7 @@ class Gateway:
             connection.become_client()
             self._connections.add(connection)
             try:
-                await isolate("gateway connection", self._converse(Client(connection)))
+                await isolate("gateway connection", self._attend(Client(connection)))
             finally:
                 self._connections.discard(connection)
 
@@ -153,6 +159,13 @@ class Gateway:
         if sum(one.state is State.OPEN and site(one.address) == here for one in self._connections) >= most:
             return "too many connections of an address"
         return ""
+
+    async def _attend(self, peer: Client) -> None:
+        ticket = peer.socket.ticket
+        if ticket and self._voice:
+            await self._voice.serve(peer, ticket)
+        else:
+            await self._converse(peer)
 
     async def _converse(self, peer: Client) -> None:
         try:

@@ -38,9 +38,13 @@ class Client:
 
     async def receive(self) -> bytes | None:
         """Return the next frame, None at the end. Text is returned as UTF-8, as it may take a quarter of the memory."""
+        frame = await self.receive_frame()
+        return frame.encode() if isinstance(frame, str) else frame
+
+    async def receive_frame(self) -> str | bytes | None:
+        """Return the next frame as it is, None at the end."""
         try:
-            frame = await self.socket.recv()
-            return frame.encode() if isinstance(frame, str) else frame
+            return await self.socket.recv()
         except ConnectionClosed as closed:
             log.debug("client left", extra={"reason": str(closed)})
             return None
@@ -51,9 +55,9 @@ class Client:
         Raises:
             ClientGone: The client has left, or does not read.
         """
-        await self.send_text(write(message, datetime.now(UTC)))
+        await self.send_frame(write(message, datetime.now(UTC)))
 
-    async def send_text(self, text: str) -> None:
+    async def send_frame(self, frame: str | bytes) -> None:
         """Send a frame of another dialect.
 
         Raises:
@@ -61,7 +65,7 @@ class Client:
         """
         try:
             async with asyncio.timeout(self._seconds):
-                await self.socket.send(text)
+                await self.socket.send(frame)
         except ConnectionClosed:
             raise ClientGone("the client left") from None
         except TimeoutError:

@@ -106,7 +106,7 @@ class _Echo:
         raise AssertionError(question)
 
     async def receive(self, frame: bytes) -> None:
-        await self._peer.send_text(f"registrar: {frame.decode()}")
+        await self._peer.send_frame(f"registrar: {frame.decode()}")
 
     async def refuse(self, frame: bytes) -> None:
         raise AssertionError(frame)
@@ -185,7 +185,7 @@ class _Slow(_Echo):
 
     async def _answer(self, question: Question) -> None:
         await self._go.wait()
-        await self._peer.send_text(f"answer to {question.text}")
+        await self._peer.send_frame(f"answer to {question.text}")
 
     async def receive(self, frame: bytes) -> None:
         assert not self.turns.add(Question(frame.decode(), "s", Choices(0.5, 10, context=False)))

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
@@ -12,10 +12,11 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from fleet.adapters.files.operator_tokens import GATEWAY_CONNECT, OperatorTokens, tokens_path
+from fleet.adapters.redis.access.voice_tickets import VoiceTicket
 from fleet.core.origins import Origins
 from fleet.core.proxies import Proxies, site
 from fleet.core.rates import Buckets, Rate
-from fleet.ground.errors import ConfigError
+from fleet.ground.errors import ConfigError, Unavailable
 from fleet.roles.gateway.port.limited_connection import LimitedConnection
 from fleet.roles.gateway.settings import GatewaySettings
 
@@ -56,11 +57,8 @@ class AccessCheck:
 
     def admit(self, connection: LimitedConnection, request: Request) -> Response | None:
         """Return the HTTP error for a request for a WebSocket; None if the client is admitted."""
-        headers, peer = request.headers, connection.address
-        host = ",".join(headers.get_all("Host"))
-        if self._proxies.trusts(peer):
-            connection.address = self._proxies.client(peer, headers.get_all("X-Forwarded-For"))
-            host = headers.get_all("X-Forwarded-Host")[-1] if "X-Forwarded-Host" in headers else host
+        headers = request.headers
+        host = self._locate(connection, request)
         for origin in headers.get_all("Origin"):
             if not self._origins.admits(origin, host):
                 log.warning(
@@ -68,6 +66,26 @@ class AccessCheck:
                 )
                 return _turn_away(connection, "origin", HTTPStatus.FORBIDDEN, "pages of this origin may not come in")
         return None if self._tokens is None else self._identify(self._tokens, connection, request)
+
+    async def admit_voice(
+        self,
+        connection: LimitedConnection,
+        request: Request,
+        take_ticket: Callable[[Request], Awaitable[VoiceTicket | None]],
+    ) -> Response | None:
+        """Return the HTTP error for a request of a voice client; None if its ticket is valid.
+
+        A page of any origin may come in: it has a ticket only from who may speak to devices.
+        """
+        self._locate(connection, request)
+        try:
+            connection.ticket = await take_ticket(request)
+        except Unavailable:
+            unavailable = HTTPStatus.SERVICE_UNAVAILABLE
+            return _turn_away(connection, "no tokens", unavailable, "tickets cannot be checked now")
+        if connection.ticket is None:
+            return self._turn_guesser_away(connection, "a ticket of /v1/talks is needed")
+        return None
 
     def share(self, connection: LimitedConnection, places: int) -> int:
         """Return how many of a gateway's places the address of a connection may take.
@@ -87,6 +105,15 @@ class AccessCheck:
         except ConfigError:
             return False
 
+    def _locate(self, connection: LimitedConnection, request: Request) -> str:
+        """Note the client's address, which a trusted proxy tells; return the host that the client asked for."""
+        headers, peer = request.headers, connection.address
+        host = ",".join(headers.get_all("Host"))
+        if self._proxies.trusts(peer):
+            connection.address = self._proxies.client(peer, headers.get_all("X-Forwarded-For"))
+            host = headers.get_all("X-Forwarded-Host")[-1] if "X-Forwarded-Host" in headers else host
+        return host
+
     def _identify(self, tokens: OperatorTokens, connection: LimitedConnection, request: Request) -> Response | None:
         try:
             operator = tokens.find(_token(request)[:LONGEST_TOKEN])
@@ -103,13 +130,14 @@ class AccessCheck:
         connection.operator = operator
         return None
 
-    def _turn_guesser_away(self, connection: LimitedConnection) -> Response:
+    def _turn_guesser_away(
+        self, connection: LimitedConnection, needed: str = "a token with the scope gateway:connect is needed"
+    ) -> Response:
         wait = self._wrong.take(site(connection.address), asyncio.get_running_loop().time())
         if wait:
             later = ("Retry-After", str(max(1, math.ceil(wait))))
             often = HTTPStatus.TOO_MANY_REQUESTS
             return _turn_away(connection, "guesses", often, "too many wrong tokens from this address", later)
-        needed = "a token with the scope gateway:connect is needed"
         return _turn_away(connection, "token", HTTPStatus.UNAUTHORIZED, needed, *_CHALLENGE)
 
 

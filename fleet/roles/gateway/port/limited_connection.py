@@ -13,6 +13,7 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import Event, Protocol, State
 
 from fleet.adapters.files.operator_tokens import Operator
+from fleet.adapters.redis.access.voice_tickets import VoiceTicket
 from fleet.core.rates import Buckets
 from fleet.roles.gateway.port.connection_limits import ConnectionLimits
 from fleet.wire.websocket_frames import FrameTracker
@@ -58,6 +59,8 @@ class LimitedConnection(ServerConnection):
     connection_limits: ConnectionLimits
     operator: Operator | None = None
     """The owner of its token."""
+    ticket: VoiceTicket | None = None
+    """Of a voice client."""
 
     @classmethod
     def of(cls, connection_limits: ConnectionLimits) -> type["LimitedConnection"]:

@@ -7,8 +7,8 @@ texts that operators enter. Frames pass unchanged in both directions, except tha
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from uuid import uuid4
 
 from fleet.adapters.net.mqtt.session import MqttSession, Reading
@@ -109,7 +109,7 @@ class DeviceConnection:
 
     async def _receive(self, topic: str, payload: bytes) -> None:
         if topic == down_topic(self._mac):
-            await self._client.send_text(payload.decode("utf-8", "replace"))
+            await self._client.send_frame(payload.decode("utf-8", "replace"))
 
 
 class DeviceConnections:
@@ -124,8 +124,8 @@ class DeviceConnections:
     """
 
     def __init__(self, broker: MqttAddress, keys: CredentialKeys, store: Store) -> None:
+        self.keys = keys
         self._broker = broker
-        self._keys = keys
         self._store = store
         self._inboxes = Inboxes(store)
         self._open: dict[Client, Credentials] = {}
@@ -139,9 +139,22 @@ class DeviceConnections:
         for client, credentials in self._open.items():
             mac = credentials.client_id
             concerned = macs is None or mac in macs
-            if concerned and not self._keys.admit(mac, parse_username(credentials.username)):
+            if concerned and not self.keys.admit(mac, parse_username(credentials.username)):
                 log.info("closed a device client whose credentials are no longer valid", extra={"device": mac})
                 client.cut()
+
+    def session(self, credentials: Credentials, reading: Reading) -> MqttSession:
+        """Return an MQTT session of a device that is not connected yet."""
+        return MqttSession(self._broker, credentials, keepalive=KEEPALIVE, reading=reading)
+
+    @contextmanager
+    def followed(self, client: Client, credentials: Credentials) -> Iterator[None]:
+        """Close the client's connection when its credentials become invalid during the block."""
+        self._open[client] = credentials
+        try:
+            yield
+        finally:
+            del self._open[client]
 
     @asynccontextmanager
     async def connect(self, client: Client, asked: RegisterToolsEvent) -> AsyncIterator[RegistrarDevice]:
@@ -152,24 +165,21 @@ class DeviceConnections:
         """
         if asked.mac is None or asked.login is None:
             raise RegistrarRefused("params.auth needs params.mac_addr")
-        if self._keys.verify(asked.mac, *asked.login) != "device":
+        if self.keys.verify(asked.mac, *asked.login) != "device":
             raise RegistrarRefused(_NOT_PROVED)
         credentials = Credentials(asked.mac, *asked.login)
         shard = self._store.keys.shard(asked.mac)
         connection = DeviceConnection(
             client,
             asked.mac,
-            lambda reading: MqttSession(self._broker, credentials, keepalive=KEEPALIVE, reading=reading),
+            lambda reading: self.session(credentials, reading),
             lambda message: self._inboxes.to_shard(shard, message),
         )
-        self._open[client] = credentials
-        try:
-            async with running(f"device connection {asked.mac}", connection.run):
+        async with running(f"device connection {asked.mac}", connection.run):
+            with self.followed(client, credentials):
                 await connection.until_connected()
                 log.info("client logged in as a device", extra={"device": asked.mac})
                 yield connection
-        finally:
-            del self._open[client]
 
 
 def without_login(frame: bytes) -> bytes:

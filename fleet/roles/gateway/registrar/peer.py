@@ -68,7 +68,7 @@ class RegistrarPeer(Client):
         Raises:
             ClientGone: The client has left, or does not read.
         """
-        await self._client.send_text(DIALECT.send(command).decode())
+        await self._client.send_frame(DIALECT.send(command).decode())
 
     def call_of(self, rpc_id: str) -> str:
         """Return and remove the API's id of an answered call; empty if there is no such call."""

@@ -1,0 +1,157 @@
+"""One WebSocket as one device: its texts go over MQTT, its audio over UDP, both unchanged but for the hellos."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from websockets.frames import CloseCode
+
+from fleet.adapters.net.mqtt.session import MqttSession, Reading
+from fleet.core.rates import Buckets, Rate
+from fleet.ground.errors import FleetError, Overloaded, Unavailable
+from fleet.ground.tasks import single_exception
+from fleet.roles.gateway.client import Client, ClientGone
+from fleet.roles.gateway.voice.audio_channel import AudioChannel
+from fleet.wire.topics import down_topic, up_topic
+from fleet.wire.voice_websocket import NotHello, goodbye, is_kind, read_welcome, to_mqtt
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS: Final = 10.0
+LARGEST_TEXT: Final = 64 * 1024
+"""Bytes of a client's message; firmware sends at most 60 KB."""
+TEXTS: Final = Rate(20, 100)
+"""Messages of one client; one that sends more is closed."""
+PACKETS: Final = Rate(60, 120)
+"""Audio packets of one client; further ones are dropped. Packets of 20 ms are 50 a second."""
+MOST_AUDIO: Final = 40
+"""Audio packets that wait for a client that reads too slowly: what firmware's queue holds. Further ones are dropped."""
+MOST_EARLY: Final = 20
+MOST_WAITING: Final = 200
+"""Frames that wait for a client in all; for one more the connection is closed."""
+
+
+class VoiceEnded(FleetError):
+    """The conversation is over; the text is the reason for the client."""
+
+
+class VoiceClient:
+    """One client.
+
+    Args:
+        client: Its connection.
+        mac: The device that it is.
+        open_session: Makes its MQTT session with the given `Reading`.
+    """
+
+    def __init__(self, client: Client, mac: str, open_session: Callable[[Reading], MqttSession]) -> None:
+        self._client, self._mac = client, mac
+        # One at a time, so that the client gets its frames in order.
+        self._mqtt = open_session(Reading([down_topic(mac)], self._hear, bound=1))
+        self._connected = asyncio.Event()
+        self._outgoing: asyncio.Queue[str | bytes | None] = asyncio.Queue(MOST_WAITING)
+        """Frames for the client; None is the server's goodbye."""
+        self._audio_waiting = 0
+        self._early: list[str] = []
+        """Messages that came before the server's hello: over MQTT they may, on a WebSocket the hello is first."""
+        self._audio: AudioChannel | None = None
+        self._session = ""
+        self._texts, self._packets = Buckets(TEXTS, most=1), Buckets(PACKETS, most=1)
+
+    async def run(self, hello: bytes) -> None:
+        """Be the device until the client leaves, the server says goodbye, or the broker ends the connection.
+
+        Args:
+            hello: The client's, as MQTT has it.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._mqtt.run(self._connected.set), name="voice mqtt")
+                group.create_task(self._write(), name="voice writer")
+                group.create_task(self._read(hello), name="voice reader")
+        except* FleetError as ended:
+            reason = single_exception(ended)
+            log.info("voice client ended", extra={"device": self._mac, "reason": str(reason)})
+            if isinstance(reason, VoiceEnded):
+                await self._client.socket.close(CloseCode.NORMAL_CLOSURE, str(reason))
+            elif not isinstance(reason, ClientGone):
+                await self._client.socket.close(CloseCode.TRY_AGAIN_LATER, "the server cannot serve you now")
+        finally:
+            if self._audio:
+                self._audio.close()
+
+    async def _read(self, hello: bytes) -> None:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await self._connected.wait()
+        self._publish(hello)
+        try:
+            while (frame := await self._client.receive_frame()) is not None:
+                if isinstance(frame, bytes):
+                    self._say(frame)
+                else:
+                    self._tell(frame.encode())
+        finally:
+            # The end of a connection is a device's goodbye.
+            if self._session and self._mqtt.connected:
+                self._publish(goodbye(self._session))
+        raise ClientGone("the client left")
+
+    def _say(self, packet: bytes) -> None:
+        if self._audio and not self._packets.take("", asyncio.get_running_loop().time()):
+            self._audio.send(packet)
+
+    def _tell(self, frame: bytes) -> None:
+        if len(frame) > LARGEST_TEXT or self._texts.take("", asyncio.get_running_loop().time()):
+            raise VoiceEnded("too many messages, or too large ones")
+        try:
+            self._publish(to_mqtt(frame) if is_kind(frame, "hello") else frame)
+        except NotHello as error:
+            raise VoiceEnded(str(error)) from error
+
+    def _publish(self, frame: bytes) -> None:
+        try:
+            self._mqtt.publish(up_topic(self._mac), frame)
+        except Overloaded as error:
+            log.warning("frame dropped", extra={"device": self._mac, "reason": str(error)})
+
+    async def _hear(self, topic: str, payload: bytes) -> None:
+        """Pass on a message of the server."""
+        if topic != down_topic(self._mac):
+            return
+        if (welcome := read_welcome(payload)) is not None:
+            former, self._session = self._audio, welcome.session
+            try:
+                self._audio = await AudioChannel.open(welcome, self._hear_audio)
+            except OSError as error:
+                raise Unavailable(f"no way to the edge {welcome.host}:{welcome.port}: {error}") from error
+            if former:
+                former.close()
+            for frame in (welcome.frame.decode(), *self._early):
+                self._queue(frame)
+            self._early = []
+        elif is_kind(payload, "goodbye"):
+            self._queue(None)
+        elif self._session:
+            self._queue(payload.decode("utf-8", "replace"))
+        elif len(self._early) < MOST_EARLY:
+            self._early.append(payload.decode("utf-8", "replace"))
+
+    def _hear_audio(self, packet: bytes) -> None:
+        if self._audio_waiting < MOST_AUDIO:
+            self._audio_waiting += 1
+            self._queue(packet)
+
+    def _queue(self, frame: str | bytes | None) -> None:
+        try:
+            self._outgoing.put_nowait(frame)
+        except asyncio.QueueFull:
+            self._client.cut()
+
+    async def _write(self) -> None:
+        while True:
+            frame = await self._outgoing.get()
+            if frame is None:
+                raise VoiceEnded("the server said goodbye")
+            await self._client.send_frame(frame)
+            self._audio_waiting -= isinstance(frame, bytes)

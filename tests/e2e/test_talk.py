@@ -1,0 +1,160 @@
+"""A page talks to an agent: real control, gateway, broker, edge and worker, and a WebSocket as a browser has it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Subprotocol
+
+from fleet.adapters.speech.opus import Decoder, Encoder
+from tests.support.control_role import control_api
+from tests.support.openai_server import Answer, OpenAiServer, run_openai_server, spoken
+from tests.support.ports import LOOPBACK, free_port
+from tests.support.process import accepts
+from tests.support.recordings import recordings
+from tests.support.role_site import RoleSite, role_site
+from tests.support.until import until
+
+pytestmark = pytest.mark.scripted
+
+LIMIT = 120.0
+FRAME_MS = 60
+TONE = (b"\x00\x20" * 12 + b"\x00\xe0" * 12) * 1000
+"""A second at 24 kHz."""
+HELLO = {
+    "type": "hello",
+    "version": 1,
+    "transport": "websocket",
+    "features": {"mcp": True},
+    "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": FRAME_MS},
+}
+
+
+@pytest.fixture
+def models() -> Iterator[OpenAiServer]:
+    with run_openai_server() as server:
+        server.answer("chat/completions", lambda _: spoken("It is quiet here."))
+        server.transcriptions(Answer([b'{"text": "What do you hear?", "language": "en"}']))
+        server.speech(Answer([TONE], kind="audio/pcm"))
+        yield server
+
+
+class Page:
+    """What a page does with its WebSocket."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.texts: list[dict[str, Any]] = []
+        self.audio: list[bytes] = []
+
+    async def tell(self, message: dict[str, Any]) -> None:
+        await self.socket.send(json.dumps(message))
+
+    async def until(self, kind: str, state: str = "") -> dict[str, Any]:
+        """Read until a message of a type, and state, has come."""
+        async with asyncio.timeout(LIMIT):
+            while True:
+                frame = await self.socket.recv()
+                if isinstance(frame, bytes):
+                    self.audio.append(frame)
+                    continue
+                message = json.loads(frame)
+                self.texts.append(message)
+                if message["type"] == kind and message.get("state", "") == state:
+                    return message
+
+    async def say(self, pcm: bytes) -> None:
+        encoder = Encoder(16_000, FRAME_MS)
+        whole = pcm + bytes(-len(pcm) % encoder.frame_bytes)
+        for at in range(0, len(whole), encoder.frame_bytes):
+            await self.socket.send(encoder.encode(whole[at : at + encoder.frame_bytes]))
+            # As fast as a microphone: the edge drops what comes faster.
+            await asyncio.sleep(FRAME_MS / 1000)
+
+
+@asynccontextmanager
+async def site_with_gateway(folder: Path, models: OpenAiServer) -> AsyncIterator[tuple[RoleSite, httpx2.AsyncClient]]:
+    port = free_port()
+    with role_site(folder, models.url) as site:
+        for start in (site.edge, site.worker, site.worker):
+            start()
+        site.start("gateway", CLOUD_HOST=LOOPBACK, CLOUD_PORT=str(port), CLOUD_API_KEY="k")
+        async with control_api(site, folder, LIMIT, CLOUD_PORT=str(port)) as client:
+            await asyncio.to_thread(until, lambda: site.edges() == 1 and accepts(port), LIMIT)
+            await asyncio.to_thread(site.until_spread, 8, 8, seconds=LIMIT)
+            yield site, client
+
+
+async def ticket(client: httpx2.AsyncClient) -> dict[str, Any]:
+    answer = await client.post("talks")
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def socket_of(talk: dict[str, Any]) -> connect:
+    offered = [Subprotocol("fleet.gateway"), Subprotocol(f"fleet.ticket.{talk['ticket']}")]
+    return connect(f"ws://{LOOPBACK}:{talk['port']}{talk['path']}", subprotocols=offered, proxy=None)
+
+
+async def test_a_page_talks_and_is_a_device_like_all_others(models: OpenAiServer, tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        site, client = await stack.enter_async_context(site_with_gateway(tmp_path, models))
+        talk = await ticket(client)
+        page = Page(await stack.enter_async_context(socket_of(talk)))
+        await page.tell(HELLO)
+        welcome = await page.until("hello")
+        assert welcome["transport"] == "websocket" and "udp" not in welcome
+        assert (await page.until("mcp"))["payload"]["method"] == "initialize"
+        session = welcome["session_id"]
+        await page.tell({"session_id": session, "type": "listen", "state": "start", "mode": "manual"})
+        await page.say(recordings("en")[2].pcm())
+        await page.tell({"session_id": session, "type": "listen", "state": "stop"})
+        assert (await page.until("stt"))["text"] == "What do you hear?"
+        await page.until("tts", "stop")
+        assert {one.get("text") for one in page.texts if one.get("state") == "sentence_start"} == {"It is quiet here."}
+        heard = b"".join(map(Decoder(24_000).decode, page.audio))
+        assert len(heard) >= 0.9 * len(TONE)
+        device = (await client.get(f"devices/{talk['device']}")).json()
+        assert device["board"] == "browser" and device["online"]
+        await page.socket.close()
+        async with asyncio.timeout(LIMIT):
+            while (await client.get(f"devices/{talk['device']}")).json()["online"]:
+                await asyncio.sleep(0.2)
+
+
+async def test_a_ticket_is_valid_once_and_none_but_a_ticket_opens_the_door(
+    models: OpenAiServer, tmp_path: Path
+) -> None:
+    async with AsyncExitStack() as stack:
+        _, client = await stack.enter_async_context(site_with_gateway(tmp_path, models))
+        talk = await ticket(client)
+        first = await stack.enter_async_context(socket_of(talk))
+        for wrong in (talk, talk | {"ticket": "x" * 43}, talk | {"ticket": ""}):
+            with pytest.raises(InvalidStatus) as refused:
+                await connect_once(wrong)
+            assert refused.value.response.status_code == 401
+        await first.send(json.dumps(HELLO | {"version": 2}))
+        with pytest.raises(Exception, match="only version 1"):
+            await first.recv()
+        # A token has one device: its newer page takes the place of the older one.
+        older = Page(await stack.enter_async_context(socket_of(await ticket(client))))
+        await older.tell(HELLO)
+        await older.until("hello")
+        newer = Page(await stack.enter_async_context(socket_of(await ticket(client))))
+        await newer.tell(HELLO)
+        await newer.until("hello")
+        async with asyncio.timeout(LIMIT):
+            await older.socket.wait_closed()
+
+
+async def connect_once(talk: dict[str, Any]) -> None:
+    async with socket_of(talk):
+        raise AssertionError("the door is open")
