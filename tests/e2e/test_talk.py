@@ -106,7 +106,7 @@ def socket_of(talk: dict[str, Any]) -> connect:
 
 async def test_a_page_talks_and_is_a_device_like_all_others(models: OpenAiServer, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
-        site, client = await stack.enter_async_context(site_with_gateway(tmp_path, models))
+        _, client = await stack.enter_async_context(site_with_gateway(tmp_path, models))
         talk = await ticket(client)
         page = Page(await stack.enter_async_context(socket_of(talk)))
         await page.tell(HELLO)
