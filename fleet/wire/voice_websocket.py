@@ -4,8 +4,9 @@ Both hellos name another transport, and the server's one has no UDP channel. Aud
 is version 1 of the binary protocol. There is no goodbye: the end of the connection is the end of the session.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
@@ -14,9 +15,15 @@ from fleet.wire.json_text import dump, parse
 PATH: Final = "/xiaozhi/v1/"
 MQTT_VERSION: Final = 3
 """`version` of a hello over MQTT."""
+PCM_RATE: Final = 16_000
+PCM_FRAME_MS: Final = 60
 _FIRST: Final = 1
 
 _Hex = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{32}$")]
+
+
+Sound = Literal["opus", "pcm"]
+"""What audio frames are: Opus packets, or, for pages of browsers without an encoder, s16le mono of one packet."""
 
 
 class NotHello(ValueError):
@@ -35,8 +42,16 @@ class Welcome:
     port: int
     key: bytes
     nonce: bytes
-    frame: bytes
-    """The same hello as a WebSocket has it."""
+    rate: int
+    """Of what the server says, in Hz."""
+    frame_ms: int
+    _audio: Mapping[str, Any]
+
+    def frame(self, sound: Sound) -> str:
+        """Return the same hello as a WebSocket has it."""
+        audio = {**self._audio, "format": sound}
+        hello = {"type": "hello", "transport": "websocket", "session_id": self.session, "audio_params": audio}
+        return dump(hello).decode()
 
 
 class _Udp(BaseModel):
@@ -46,18 +61,23 @@ class _Udp(BaseModel):
     nonce: _Hex
 
 
+class _Audio(BaseModel, extra="allow"):
+    sample_rate: int
+    frame_duration: int
+
+
 class _Welcome(BaseModel):
     type: Literal["hello"]
     session_id: str
     udp: _Udp
-    audio_params: dict[str, Any]
+    audio_params: _Audio
 
 
-def to_mqtt(frame: bytes) -> bytes:
-    """Return a client's hello as a device says it over MQTT.
+def to_mqtt(frame: bytes) -> tuple[bytes, Sound]:
+    """Return a client's hello as a device says it over MQTT, and what the client's audio frames are.
 
     Raises:
-        NotHello: It is no hello, or one with a binary protocol that this server does not have.
+        NotHello: It is no hello, or one with a binary protocol or a sound that this server does not have.
     """
     document = _object(frame)
     if document is None or document.get("type") != "hello":
@@ -66,7 +86,15 @@ def to_mqtt(frame: bytes) -> bytes:
         raise NotHello("the hello names another transport")
     if document.get("version", _FIRST) != _FIRST:
         raise NotHello("only version 1 of the binary protocol is served")
-    return dump({**document, "transport": "udp", "version": MQTT_VERSION})
+    audio = document.get("audio_params")
+    sound = audio.get("format", "opus") if isinstance(audio, dict) else "opus"
+    if sound == "pcm" and isinstance(audio, dict):
+        if (audio.get("sample_rate"), audio.get("frame_duration")) != (PCM_RATE, PCM_FRAME_MS):
+            raise NotHello(f"pcm is served at {PCM_RATE} Hz in frames of {PCM_FRAME_MS} ms")
+        document = {**document, "audio_params": {**audio, "format": "opus"}}
+    elif sound != "opus":
+        raise NotHello("audio is opus or pcm")
+    return dump({**document, "transport": "udp", "version": MQTT_VERSION}), cast("Sound", sound)
 
 
 def is_kind(frame: bytes, kind: str) -> bool:
@@ -85,16 +113,17 @@ def read_welcome(payload: bytes) -> Welcome | None:
         found = _Welcome.model_validate(document)
     except (ValidationError, RecursionError):
         return None
-    frame = dump(
-        {
-            "type": "hello",
-            "transport": "websocket",
-            "session_id": found.session_id,
-            "audio_params": found.audio_params,
-        }
+    udp, audio = found.udp, found.audio_params
+    return Welcome(
+        found.session_id,
+        udp.server,
+        udp.port,
+        bytes.fromhex(udp.key),
+        bytes.fromhex(udp.nonce),
+        audio.sample_rate,
+        audio.frame_duration,
+        audio.model_dump(),
     )
-    udp = found.udp
-    return Welcome(found.session_id, udp.server, udp.port, bytes.fromhex(udp.key), bytes.fromhex(udp.nonce), frame)
 
 
 def goodbye(session: str) -> bytes:

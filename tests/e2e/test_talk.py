@@ -28,12 +28,13 @@ LIMIT = 120.0
 FRAME_MS = 60
 TONE = (b"\x00\x20" * 12 + b"\x00\xe0" * 12) * 1000
 """A second at 24 kHz."""
+HELLO_AUDIO = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": FRAME_MS}
 HELLO = {
     "type": "hello",
     "version": 1,
     "transport": "websocket",
     "features": {"mcp": True},
-    "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": FRAME_MS},
+    "audio_params": HELLO_AUDIO,
 }
 
 
@@ -49,8 +50,8 @@ def models() -> Iterator[OpenAiServer]:
 class Page:
     """What a page does with its WebSocket."""
 
-    def __init__(self, socket: ClientConnection) -> None:
-        self.socket = socket
+    def __init__(self, socket: ClientConnection, sound: str = "opus") -> None:
+        self.socket, self._sound = socket, sound
         self.texts: list[dict[str, Any]] = []
         self.audio: list[bytes] = []
 
@@ -70,11 +71,21 @@ class Page:
                 if message["type"] == kind and message.get("state", "") == state:
                     return message
 
+    async def greet(self) -> dict[str, Any]:
+        await self.tell(HELLO | {"audio_params": HELLO_AUDIO | {"format": self._sound}})
+        return await self.until("hello")
+
+    @property
+    def heard(self) -> bytes:
+        """The sound of the answer, 24 kHz."""
+        return b"".join(self.audio if self._sound == "pcm" else map(Decoder(24_000).decode, self.audio))
+
     async def say(self, pcm: bytes) -> None:
         encoder = Encoder(16_000, FRAME_MS)
         whole = pcm + bytes(-len(pcm) % encoder.frame_bytes)
         for at in range(0, len(whole), encoder.frame_bytes):
-            await self.socket.send(encoder.encode(whole[at : at + encoder.frame_bytes]))
+            frame = whole[at : at + encoder.frame_bytes]
+            await self.socket.send(frame if self._sound == "pcm" else encoder.encode(frame))
             # As fast as a microphone: the edge drops what comes faster.
             await asyncio.sleep(FRAME_MS / 1000)
 
@@ -107,11 +118,17 @@ def socket_of(talk: dict[str, Any]) -> connect:
 async def test_a_page_talks_and_is_a_device_like_all_others(models: OpenAiServer, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         _, client = await stack.enter_async_context(site_with_gateway(tmp_path, models))
-        talk = await ticket(client)
-        page = Page(await stack.enter_async_context(socket_of(talk)))
-        await page.tell(HELLO)
-        welcome = await page.until("hello")
+        for sound in ("opus", "pcm"):
+            await talk_once(client, sound)
+
+
+async def talk_once(client: httpx2.AsyncClient, sound: str) -> None:
+    talk = await ticket(client)
+    async with socket_of(talk) as socket:
+        page = Page(socket, sound)
+        welcome = await page.greet()
         assert welcome["transport"] == "websocket" and "udp" not in welcome
+        assert welcome["audio_params"]["format"] == sound
         assert (await page.until("mcp"))["payload"]["method"] == "initialize"
         session = welcome["session_id"]
         await page.tell({"session_id": session, "type": "listen", "state": "start", "mode": "manual"})
@@ -120,14 +137,12 @@ async def test_a_page_talks_and_is_a_device_like_all_others(models: OpenAiServer
         assert (await page.until("stt"))["text"] == "What do you hear?"
         await page.until("tts", "stop")
         assert {one.get("text") for one in page.texts if one.get("state") == "sentence_start"} == {"It is quiet here."}
-        heard = b"".join(map(Decoder(24_000).decode, page.audio))
-        assert len(heard) >= 0.9 * len(TONE)
+        assert len(page.heard) >= 0.9 * len(TONE)
         device = (await client.get(f"devices/{talk['device']}")).json()
         assert device["board"] == "browser" and device["online"]
-        await page.socket.close()
-        async with asyncio.timeout(LIMIT):
-            while (await client.get(f"devices/{talk['device']}")).json()["online"]:
-                await asyncio.sleep(0.2)
+    async with asyncio.timeout(LIMIT):
+        while (await client.get(f"devices/{talk['device']}")).json()["online"]:
+            await asyncio.sleep(0.2)
 
 
 async def test_a_ticket_is_valid_once_and_none_but_a_ticket_opens_the_door(
@@ -146,11 +161,9 @@ async def test_a_ticket_is_valid_once_and_none_but_a_ticket_opens_the_door(
             await first.recv()
         # A token has one device: its newer page takes the place of the older one.
         older = Page(await stack.enter_async_context(socket_of(await ticket(client))))
-        await older.tell(HELLO)
-        await older.until("hello")
+        await older.greet()
         newer = Page(await stack.enter_async_context(socket_of(await ticket(client))))
-        await newer.tell(HELLO)
-        await newer.until("hello")
+        await newer.greet()
         async with asyncio.timeout(LIMIT):
             await older.socket.wait_closed()
 

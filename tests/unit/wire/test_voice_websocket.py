@@ -20,8 +20,20 @@ def frame(**more: Any) -> bytes:
 
 @pytest.mark.parametrize("more", [{}, {"version": 1}, {"features": {"mcp": True}}])
 def test_a_hello_means_the_same_over_mqtt(more: dict[str, Any]) -> None:
-    hello = DIALECT.receive(to_mqtt(frame(**more)))
+    hello = DIALECT.receive(to_mqtt(frame(**more))[0])
     assert hello == HelloEvent(AudioFormat(16000, 60), mcp="features" in more)
+
+
+def test_pcm_is_opus_over_mqtt() -> None:
+    message, sound = to_mqtt(frame(audio_params=AUDIO | {"format": "pcm"}))
+    assert (DIALECT.receive(message), sound) == (HelloEvent(AudioFormat(16000, 60)), "pcm")
+    assert json.loads(message)["audio_params"] == AUDIO
+
+
+@pytest.mark.parametrize("audio", [{"format": "mp3"}, {"format": "pcm", "sample_rate": 48000}, {"format": ["pcm"]}])
+def test_sounds_that_this_server_does_not_have_are_refused(audio: dict[str, Any]) -> None:
+    with pytest.raises(NotHello):
+        to_mqtt(frame(audio_params=AUDIO | audio))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +50,7 @@ def test_the_servers_hello_has_no_udp_channel_and_all_else() -> None:
     assert (found.session, found.host, found.port) == ("s1", "10.0.0.7", 8884)
     assert (found.key.hex(), found.nonce.hex()) == (KEY, NONCE)
     # Firmware reads `transport` without looking whether it is there (websocket_protocol.cc).
-    assert json.loads(found.frame) == {
+    assert json.loads(found.frame("opus")) == {
         "type": "hello",
         "transport": "websocket",
         "session_id": "s1",

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import cast
 
+from fleet.adapters.speech.opus import Decoder, Encoder, OpusError
 from fleet.wire.packet import HEADER, LARGEST, UPLINK_FLAGS, Channel, parse
-from fleet.wire.voice_websocket import Welcome
+from fleet.wire.voice_websocket import PCM_FRAME_MS, PCM_RATE, Sound, Welcome
 
 
 class AudioChannel(asyncio.DatagramProtocol):
@@ -13,17 +15,21 @@ class AudioChannel(asyncio.DatagramProtocol):
 
     Args:
         welcome: Has the key and the nonce.
-        hear: Takes each packet of the server, in order; late ones are dropped, as firmware does.
+        sound: What the client's audio frames are; PCM is encoded and decoded here.
+        hear: Takes each audio frame of the server, in order; late ones are dropped, as firmware does.
     """
 
-    def __init__(self, welcome: Welcome, hear: Callable[[bytes], None]) -> None:
+    def __init__(self, welcome: Welcome, sound: Sound, hear: Callable[[bytes], None]) -> None:
+        pcm = sound == "pcm"
+        self._encoder = Encoder(PCM_RATE, PCM_FRAME_MS, application="voip") if pcm else None
+        self._decoder = Decoder(welcome.rate) if pcm else None
         self._channel = Channel(welcome.key, int.from_bytes(welcome.nonce[4:8], "big"), UPLINK_FLAGS)
         self._hear = hear
         self._sent = self._last = 0
         self._transport: asyncio.DatagramTransport | None = None
 
     @classmethod
-    async def open(cls, welcome: Welcome, hear: Callable[[bytes], None]) -> "AudioChannel":
+    async def open(cls, welcome: Welcome, sound: Sound, hear: Callable[[bytes], None]) -> "AudioChannel":
         """Connect a socket to the edge that the server named.
 
         Raises:
@@ -31,7 +37,7 @@ class AudioChannel(asyncio.DatagramProtocol):
         """
         loop = asyncio.get_running_loop()
         _, channel = await loop.create_datagram_endpoint(
-            lambda: cls(welcome, hear), remote_addr=(welcome.host, welcome.port)
+            lambda: cls(welcome, sound, hear), remote_addr=(welcome.host, welcome.port)
         )
         return channel
 
@@ -43,14 +49,24 @@ class AudioChannel(asyncio.DatagramProtocol):
         if header is None or header.sequence <= self._last:
             return
         self._last = header.sequence
-        self._hear(self._channel.open(data))
+        packet = self._channel.open(data)
+        if self._decoder is None:
+            self._hear(packet)
+            return
+        with suppress(OpusError):
+            self._hear(self._decoder.decode(packet))
 
     def error_received(self, exc: Exception) -> None:
         """Do nothing: the edge may be gone for a moment, and its shard ends the session if it stays away."""
 
-    def send(self, packet: bytes) -> bool:
-        """Send an Opus packet; return False for one that no datagram holds."""
-        if self._transport is None or not 0 < len(packet) <= LARGEST - HEADER:
+    def send(self, frame: bytes) -> bool:
+        """Send an audio frame; return False for one of another length, or one that no datagram holds."""
+        if self._transport is None:
+            return False
+        if self._encoder is not None and len(frame) != self._encoder.frame_bytes:
+            return False
+        packet = frame if self._encoder is None else self._encoder.encode(frame)
+        if not 0 < len(packet) <= LARGEST - HEADER:
             return False
         self._sent += 1
         self._transport.sendto(self._channel.seal(packet, 0, self._sent))

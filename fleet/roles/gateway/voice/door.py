@@ -19,7 +19,7 @@ from fleet.roles.gateway.client import Client
 from fleet.roles.gateway.voice.voice_client import VoiceClient
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.identity import CredentialKeys, Credentials
-from fleet.wire.voice_websocket import NotHello, to_mqtt
+from fleet.wire.voice_websocket import NotHello
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,6 @@ class VoiceDoor:
             first = await client.receive()
         if first is None:
             return
-        hello = to_mqtt(first)
         credentials = await self._log_in(client, ticket)
         if credentials is None:
             await client.socket.close(CloseCode.POLICY_VIOLATION, "the device is not admitted")
@@ -99,7 +98,7 @@ class VoiceDoor:
         log.info("voice client logged in as a device", extra={"device": ticket.device})
         open_session = functools.partial(self._logins.session, credentials)
         with self._logins.followed(client, credentials):
-            await VoiceClient(client, ticket.device, open_session).run(hello)
+            await VoiceClient(client, ticket.device, open_session).run(first)
 
     async def _log_in(self, client: Client, ticket: VoiceTicket) -> Credentials | None:
         """Return the credentials of the device, as its bootstrap would; None if it is not admitted."""

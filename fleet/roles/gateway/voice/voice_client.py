@@ -14,7 +14,7 @@ from fleet.ground.tasks import single_exception
 from fleet.roles.gateway.client import Client, ClientGone
 from fleet.roles.gateway.voice.audio_channel import AudioChannel
 from fleet.wire.topics import down_topic, up_topic
-from fleet.wire.voice_websocket import NotHello, goodbye, is_kind, read_welcome, to_mqtt
+from fleet.wire.voice_websocket import NotHello, Sound, goodbye, is_kind, read_welcome, to_mqtt
 
 log = logging.getLogger(__name__)
 
@@ -57,14 +57,19 @@ class VoiceClient:
         """Messages that came before the server's hello: over MQTT they may, on a WebSocket the hello is first."""
         self._audio: AudioChannel | None = None
         self._session = ""
+        self._sound: Sound = "opus"
         self._texts, self._packets = Buckets(TEXTS, most=1), Buckets(PACKETS, most=1)
 
     async def run(self, hello: bytes) -> None:
         """Be the device until the client leaves, the server says goodbye, or the broker ends the connection.
 
         Args:
-            hello: The client's, as MQTT has it.
+            hello: The client's.
+
+        Raises:
+            NotHello: It cannot be answered.
         """
+        hello, self._sound = to_mqtt(hello)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._mqtt.run(self._connected.set), name="voice mqtt")
@@ -105,7 +110,9 @@ class VoiceClient:
         if len(frame) > LARGEST_TEXT or self._texts.take("", asyncio.get_running_loop().time()):
             raise VoiceEnded("too many messages, or too large ones")
         try:
-            self._publish(to_mqtt(frame) if is_kind(frame, "hello") else frame)
+            if is_kind(frame, "hello"):
+                frame, self._sound = to_mqtt(frame)
+            self._publish(frame)
         except NotHello as error:
             raise VoiceEnded(str(error)) from error
 
@@ -122,12 +129,12 @@ class VoiceClient:
         if (welcome := read_welcome(payload)) is not None:
             former, self._session = self._audio, welcome.session
             try:
-                self._audio = await AudioChannel.open(welcome, self._hear_audio)
+                self._audio = await AudioChannel.open(welcome, self._sound, self._hear_audio)
             except OSError as error:
                 raise Unavailable(f"no way to the edge {welcome.host}:{welcome.port}: {error}") from error
             if former:
                 former.close()
-            for frame in (welcome.frame.decode(), *self._early):
+            for frame in (welcome.frame(self._sound), *self._early):
                 self._queue(frame)
             self._early = []
         elif is_kind(payload, "goodbye"):
