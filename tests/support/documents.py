@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_OTHERS = {".git", ".venv", "node_modules", "build", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
+_OTHERS = {".git", ".venv", "node_modules", "build", "out", ".pytest_cache", ".ruff_cache", ".mypy_cache"}
 
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
