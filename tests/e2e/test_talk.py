@@ -159,6 +159,16 @@ async def test_a_ticket_is_valid_once_and_none_but_a_ticket_opens_the_door(
         await first.send(json.dumps(HELLO | {"version": 2}))
         with pytest.raises(Exception, match="only version 1"):
             await first.recv()
+        wide = await stack.enter_async_context(socket_of(await ticket(client)))
+        await wide.send(json.dumps(HELLO | {"more": "x" * 70_000}))
+        with pytest.raises(Exception, match="too large"):
+            await wide.recv()
+        flood = Page(await stack.enter_async_context(socket_of(await ticket(client))))
+        session = (await flood.greet())["session_id"]
+        with pytest.raises(Exception, match="too many messages"):
+            for _ in range(200):
+                await flood.tell({"session_id": session, "type": "abort"})
+            await flood.until("none")
         # A token has one device: its newer page takes the place of the older one.
         older = Page(await stack.enter_async_context(socket_of(await ticket(client))))
         await older.greet()

@@ -24,7 +24,8 @@ LARGEST_TEXT: Final = 64 * 1024
 TEXTS: Final = Rate(20, 100)
 """Messages of one client; one that sends more is closed."""
 PACKETS: Final = Rate(60, 120)
-"""Audio packets of one client; further ones are dropped. Packets of 20 ms are 50 a second."""
+"""Audio packets of one client; further ones are read later, and dropped. Packets of 20 ms are 50 a second."""
+LONGEST_PAUSE: Final = 1.0
 MOST_AUDIO: Final = 40
 """Audio packets that wait for a client that reads too slowly: what firmware's queue holds. Further ones are dropped."""
 MOST_EARLY: Final = 20
@@ -69,6 +70,8 @@ class VoiceClient:
         Raises:
             NotHello: It cannot be answered.
         """
+        if len(hello) > LARGEST_TEXT:
+            raise NotHello("the hello is too large")
         hello, self._sound = to_mqtt(hello)
         try:
             async with asyncio.TaskGroup() as group:
@@ -93,7 +96,7 @@ class VoiceClient:
         try:
             while (frame := await self._client.receive_frame()) is not None:
                 if isinstance(frame, bytes):
-                    self._say(frame)
+                    await self._say(frame)
                 else:
                     self._tell(frame.encode())
         finally:
@@ -102,8 +105,12 @@ class VoiceClient:
                 self._publish(goodbye(self._session))
         raise ClientGone("the client left")
 
-    def _say(self, packet: bytes) -> None:
-        if self._audio and not self._packets.take("", asyncio.get_running_loop().time()):
+    async def _say(self, packet: bytes) -> None:
+        wait = self._packets.take("", asyncio.get_running_loop().time())
+        if wait:
+            # Read nothing meanwhile: then a flood costs no more than speech.
+            await asyncio.sleep(min(wait, LONGEST_PAUSE))
+        elif self._audio:
             self._audio.send(packet)
 
     def _tell(self, frame: bytes) -> None:
