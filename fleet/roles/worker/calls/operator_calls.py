@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 30.0
 """Longest time for which a call is retried while Redis is away; then it waits for the shard's next owner."""
+AT_ONCE = 16
+"""Calls that are being started at a time. A job hands over hundreds at once: turns wait for a few of them, not for all.
+"""
 _IDLE_PAUSE = 0.2
 
 _Queue = deque[tuple[QueuedCall, OperatorCall]]
@@ -54,6 +57,7 @@ class OperatorCallRunner:
         """By shard: the fence under which its queue was read, and the id of the last entry."""
         self._waiting: dict[tuple[str, str], _Queue] = {}
         """The waiting calls by fence and device; the queues bound their number."""
+        self._starts = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -130,32 +134,54 @@ class OperatorCallRunner:
 
     async def _make(self, shard: Shard, call: OperatorCall) -> Outcome:
         """Publish a call after all earlier work of its device, and before all later; wait for its end."""
-        mac = call.device
-        device, session = await self._resources.devices.read(mac), await self._resources.sessions.read(mac)
-        firmware = dialects.find(device.dialect).capabilities.firmware_tools
-        kind = kind_of(call.tool) if firmware else QUICK
-        terms = CallTerms(
+        mac, place = call.device, _Place(self._starts)
+        loop = asyncio.get_running_loop()
+        due: asyncio.Future[None] = loop.create_future()
+        sent: asyncio.Future[Outcome] = loop.create_future()
+        sent.add_done_callback(lambda _: place.leave())
+        try:
+            await place.take()
+            device, session = await self._resources.devices.read(mac), await self._resources.sessions.read(mac)
+            shard.executor.submit(mac, lambda: _hold(due, sent))
+            if not due.done():  # The device has earlier work, which may take long.
+                place.leave()
+                await due
+                await place.take()
+            if call.idle and (now := await self._resources.sessions.read(mac)) and now.id:
+                return Outcome("not_sent", IN_SESSION)
+            await renew_camera_token(self._resources, shard, mac, device.dialect, call.tool)
+            command = CallToolCommand(0, call.tool, call.arguments, session.id if session else "")
+            return await self._calls.call(shard, mac, command, self._terms(call, device.dialect), sent)
+        finally:
+            sent.cancel()
+
+    def _terms(self, call: OperatorCall, dialect: str) -> CallTerms:
+        kind = kind_of(call.tool) if dialects.find(dialect).capabilities.firmware_tools else QUICK
+        return CallTerms(
             "",
             call.call,
             max(kind.seconds, self._resources.settings.tool_seconds),
             leaves=kind.leaves,
             fails_if_answered=kind.fails_if_answered,
-            dialect=device.dialect,
+            dialect=dialect,
             operator=True,
         )
-        command = CallToolCommand(0, call.tool, call.arguments, session.id if session else "")
-        loop = asyncio.get_running_loop()
-        due: asyncio.Future[None] = loop.create_future()
-        sent: asyncio.Future[Outcome] = loop.create_future()
-        try:
-            shard.executor.submit(mac, lambda: _hold(due, sent))
-            await due
-            if call.idle and (now := await self._resources.sessions.read(mac)) and now.id:
-                return Outcome("not_sent", IN_SESSION)
-            await renew_camera_token(self._resources, shard, mac, device.dialect, call.tool)
-            return await self._calls.call(shard, mac, command, terms, sent)
-        finally:
-            sent.cancel()
+
+
+class _Place:
+    """One of a few places; taken and left at most once at a time."""
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places, self._taken = places, False
+
+    async def take(self) -> None:
+        await self._places.acquire()
+        self._taken = True
+
+    def leave(self) -> None:
+        if self._taken:
+            self._taken = False
+            self._places.release()
 
 
 async def _hold(due: asyncio.Future[None], sent: asyncio.Future[Outcome]) -> None:

@@ -12,8 +12,8 @@ from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.operator_calls import MOST_QUEUED, CallRecord, OperatorCalls
 from fleet.core.rates import Rate
 from fleet.ground.tasks import running
-from fleet.roles.worker.calls.device_calls import DeviceCalls
-from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
+from fleet.roles.worker.calls.device_calls import DeviceCalls, Outcome
+from fleet.roles.worker.calls.operator_calls import AT_ONCE, OperatorCallRunner
 from fleet.wire.messages import ResponseEvent
 from fleet.wire.operator_calls import IN_SESSION, OperatorCall
 from tests.support.virtual_time import elapse
@@ -177,3 +177,33 @@ async def test_a_call_for_an_idle_device_is_not_sent_in_a_session(desk: Desk) ->
         assert (record.state, record.text) == ("not_sent", IN_SESSION)
         await desk.answer(await desk.sent())
         assert (await desk.ended("b")).state == "ok"
+
+
+class HeldCalls(DeviceCalls):
+    """Calls that are not published before the test lets them."""
+
+    def __init__(self, stage: WorkerStage) -> None:
+        super().__init__(stage.resources.calls, stage.resources.reports, Rate(1, 1), stage.counts)
+        self.begun, self.free = 0, asyncio.Event()
+
+    async def call(self, *arguments: Any) -> Outcome:
+        self.begun += 1
+        await self.free.wait()
+        return await super().call(*arguments)
+
+
+async def test_of_many_calls_at_once_a_few_are_started_at_a_time_so_that_turns_come_between(desk: Desk) -> None:
+    desk.calls = held = HeldCalls(desk.stage)
+    macs = [f"02:00:00:00:01:{number:02x}" for number in range(3 * AT_ONCE)]
+    for mac in macs:
+        assert await desk.put(call("a", device=mac)) == "queued"
+    async with desk.worker():
+        while held.begun < AT_ONCE:
+            await elapse(0.05)
+        await elapse(1.0)
+        assert held.begun == AT_ONCE
+        held.free.set()
+        for mac in macs:
+            while not (record := await desk.queue.find(mac, "a")) or not record.over:
+                await elapse(0.05)
+    assert held.begun == len(macs)
