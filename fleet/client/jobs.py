@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from fleet.client.call import Call
+from fleet.client.call import Call, Nothing
 from fleet.wire.control.jobs import Job, JobExecution, JobPreview, JobRequest, RetryChoice
 from fleet.wire.control.shapes import ListPage
 from fleet.wire.job_states import ExecutionState
@@ -18,7 +18,7 @@ def listing(limit: int = 100) -> Call[JobPage]:
 
 
 def create(job: JobRequest) -> Call[Job]:
-    """Make a job; it begins at once."""
+    """Make a job; it begins at once, or when it says."""
     return Call("POST", "/jobs", Job, body=job)
 
 
@@ -30,6 +30,11 @@ def preview(job: JobRequest) -> Call[JobPreview]:
 def read(job: int) -> Call[Job]:
     """Read a job with its counts."""
     return Call("GET", f"/jobs/{job}", Job)
+
+
+def remove(job: int) -> Call[Nothing]:
+    """Delete a job that is over."""
+    return Call("DELETE", f"/jobs/{job}", Nothing)
 
 
 def steer(job: int, verb: Literal["pause", "continue", "stop", "approve"]) -> Call[Job]:

@@ -14,7 +14,7 @@ TENANT_TOOLS: Final = 100
 LONGEST_NAME: Final = 128
 JOB_KINDS: Final = (
     *("job.running", "job.stage", "job.approval", "job.paused"),
-    *("job.halted", "job.stopping", "job.stopped", "job.done"),
+    *("job.halted", "job.stopping", "job.stopped", "job.done", "job.deleted"),
 )
 KINDS: Final = ("device.online", "tool.called", *JOB_KINDS)
 """The events that rules look at."""

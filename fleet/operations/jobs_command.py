@@ -22,7 +22,7 @@ from fleet.wire.control.jobs import Job, JobRequest
 from fleet.wire.job_states import EXECUTION_STATES, ExecutionState
 
 app = typer.Typer(
-    help="Jobs over many devices: create, list, show, watch, pause, continue, stop, approve, retry, results.",
+    help="Jobs over many devices: create, list, show, watch, pause, continue, stop, approve, retry, results, delete.",
     no_args_is_help=True,
 )
 
@@ -55,18 +55,20 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     any_time: Annotated[bool, typer.Option("--busy", help="Call devices in a session, too.")] = False,
     expires: Annotated[int, typer.Option(help="Seconds after which unreached devices are given up.")] = 604_800,
     continuous: Annotated[bool, typer.Option("--continuous", help="Devices that the query means later join.")] = False,
+    starts: Annotated[str, typer.Option(help="When it begins, such as 2026-12-24T02:00+01:00; else at once.")] = "",
+    supersedes: Annotated[str, typer.Option(help="A key: older jobs with the same key stop when it begins.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it is over.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Make a job; it begins at once. It halts by itself when too many devices fail."""
+    """Make a job; it begins at once, or when --starts says. It halts by itself when too many devices fail."""
     kind = "reboot" if reboot else "collect" if collect else "tool"
     shares = [_stage(part.strip(), soak, sample, approve=approve) for part in stages.split(",")]
     policy = {"stages": shares, "rate": rate, "window": window, "halt_share": _share(halt), "halt_sample": sample}
     policy |= {"retries": retries, "quiet": quiet, "idle": not any_time, "expires_seconds": expires}
     given = dict(read_pair(text) for text in arguments or ())
     asked: dict[str, Any] = {"name": name, "kind": kind, "query": query, "continuous": continuous, "policy": policy}
-    asked |= {"tool": tool} if tool else {}
+    asked |= {key: text for key, text in {"tool": tool, "starts": starts, "supersedes": supersedes}.items() if text}
     asked |= {"arguments": given} if given else {}
     request = checked(JobRequest, {**asked, **({"collect": collect} if collect else {})})
     async with open_control(settings) as control:
@@ -76,7 +78,8 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
         made = await control.send(jobs.create(request))
         if watch:
             return await _watch(control, made.id, as_json=as_json)
-    print_result("jobs", [made], f"job {made.id} begins: fleet jobs watch {made.id}", as_json=as_json)
+    begins = "begins" if made.starts is None else f"begins at {made.starts:%Y-%m-%d %H:%M} UTC"
+    print_result("jobs", [made], f"job {made.id} {begins}: fleet jobs watch {made.id}", as_json=as_json)
     return 0
 
 
@@ -144,7 +147,11 @@ async def stop(settings: Settings, job: Id, as_json: AsJson = False) -> None:
 @operation
 async def approve(settings: Settings, job: Id, as_json: AsJson = False) -> None:
     """Let the next stage of a job begin now."""
-    await _steer(settings, job, "approve", as_json=as_json)
+    async with open_control(settings) as control:
+        seen = await control.send(jobs.read(job))
+        # Of this stage: two people who approve it at the same time must not let two stages begin.
+        found = await control.send(jobs.steer(job, "approve").of_version(seen.version))
+    _report(found, as_json=as_json)
 
 
 @app.command()
@@ -160,6 +167,21 @@ async def retry(
     async with open_control(settings) as control:
         found = await control.send(jobs.retry(job, chosen))
     _report(found, as_json=as_json)
+
+
+@app.command()
+@operation
+async def delete(
+    settings: Settings,
+    numbers: Annotated[list[int], typer.Argument(min=1, help="Numbers of jobs that are over.")],
+    as_json: AsJson = False,
+) -> None:
+    """Delete jobs that are over, with what happened on each device."""
+    async with open_control(settings) as control:
+        gone = [await control.send(jobs.read(number)) for number in numbers]
+        for one in gone:
+            await control.send(jobs.remove(one.id))
+    print_result("jobs", gone, f"{plural(len(gone), 'job')} deleted", as_json=as_json)
 
 
 @app.command()
@@ -202,9 +224,7 @@ async def _watch(control: AsyncFleetClient, job: int, *, as_json: bool) -> int:
     return _FAILED if failed or found.state != "done" else 0
 
 
-async def _steer(
-    settings: Settings, job: int, verb: Literal["pause", "continue", "stop", "approve"], *, as_json: bool
-) -> None:
+async def _steer(settings: Settings, job: int, verb: Literal["pause", "continue", "stop"], *, as_json: bool) -> None:
     async with open_control(settings) as control:
         found = await control.send(jobs.steer(job, verb))
     _report(found, as_json=as_json)

@@ -16,9 +16,9 @@ UNDER_WAY: Final[tuple[ExecutionState, ...]] = ("sent", "verifying")
 FAILURES: Final[frozenset[ExecutionState]] = frozenset({"error", "unknown", "timed_out"})
 """What counts as a failure: that nobody knows whether it was done, too."""
 
-JobState = Literal["preparing", "running", "paused", "halted", "stopping", "done", "stopped"]
-"""`preparing`: its devices are being written down. `halted`: it paused by itself. `stopping`: what was not handed over
-is cancelled, and the rest gets its outcome."""
+JobState = Literal["preparing", "running", "paused", "halted", "stopping", "done", "stopped", "scheduled"]
+"""`scheduled`: it begins later. `preparing`: its devices are being written down. `halted`: it paused by itself.
+`stopping`: what was not handed over is cancelled, and the rest gets its outcome."""
 JobKind = Literal["tool", "reboot", "collect"]
 """What a job does with a device (`fleet.core.job_kinds`)."""
 Collected = Literal["status", "system"]

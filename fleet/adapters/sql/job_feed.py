@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.engines import STATEMENT_SECONDS
 from fleet.adapters.sql.event_rows import EventRows, add_events
-from fleet.adapters.sql.job_rows import ACTIVE, JobRow, job_of
+from fleet.adapters.sql.job_rows import ACTIVE, JobRow, job_of, supersede
 from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION, JOB_FEEDER
 from fleet.adapters.sql.job_targets import QUEUED, SKIPPED, JobTargets, hash_of
 from fleet.core.job_order import BUCKET
@@ -22,6 +22,7 @@ from fleet.ground.errors import Fenced
 
 EVERYONE: Final = 2**62
 """The reach of a job's last stage."""
+_UNANNOUNCED: Final = ("scheduled", "preparing")
 
 
 class JobFeed:
@@ -36,16 +37,16 @@ class JobFeed:
     """
 
     def __init__(self, database: Database, fence: int) -> None:
-        self.database, self._fence = database, fence
+        self.database, self.fence = database, fence
 
     async def begin(self) -> str:
         """Refuse all earlier leases from now on; return the noted life of Redis."""
-        newer = update(JOB_FEEDER).where(JOB_FEEDER.c.fence <= self._fence).values(fence=self._fence)
+        newer = update(JOB_FEEDER).where(JOB_FEEDER.c.fence <= self.fence).values(fence=self.fence)
         async with self.database.writing() as connection:
             found = (await connection.execute(newer.returning(JOB_FEEDER.c.life))).scalar_one_or_none()
         if found is None:
             raise Fenced("another process works on jobs")
-        await EventRows(self.database, self._fence).begin()  # The collector does the same; events need its fence.
+        await EventRows(self.database, self.fence).begin()  # The collector does the same; events need its fence.
         return str(found)
 
     async def note_life(self, life: str) -> None:
@@ -56,7 +57,7 @@ class JobFeed:
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """Give a connection in a transaction of this lease."""
-        held = update(JOB_FEEDER).where(JOB_FEEDER.c.fence == self._fence).values(fence=self._fence)
+        held = update(JOB_FEEDER).where(JOB_FEEDER.c.fence == self.fence).values(fence=self.fence)
         async with self.database.writing() as connection:
             if cast("CursorResult[Any]", await connection.execute(held)).rowcount == 0:
                 raise Fenced("another process works on jobs")
@@ -111,27 +112,37 @@ class JobFeed:
     async def change(self, job: JobRow, now: int, **values: Any) -> None:
         """Change a job whose state is still the one that was read; a new state or stage makes an event."""
         async with self.writing() as connection:
-            changed = update(JOB).where(JOB.c.id == job.id, JOB.c.state == job.state).values(values).returning(JOB)
-            row = (await connection.execute(changed)).one_or_none()
+            more = {"version": JOB.c.version + 1} if values.keys() & {"state", "stage"} else {}
+            changed = update(JOB).where(JOB.c.id == job.id, JOB.c.state == job.state).values(values | more)
+            row = (await connection.execute(changed.returning(JOB))).one_or_none()
             if row is not None:
                 await self._announce(connection, job_of(row), now)
 
+    async def begin_scheduled(self, job: JobRow) -> None:
+        """Begin a job whose time has come: its devices are written down, and older jobs with its key stop."""
+        begun = update(JOB).where(JOB.c.id == job.id, JOB.c.state == "scheduled")
+        async with self.writing() as connection:
+            values = {"state": "preparing", "version": JOB.c.version + 1}
+            row = (await connection.execute(begun.values(values).returning(JOB))).one_or_none()
+            if row is not None:
+                await supersede(connection, job_of(row))
+
     async def announce(self, job: JobRow, now: int) -> None:
         """Tell of a state that a person set."""
-        if job.announced != announcement(job) and job.state != "preparing":
+        if job.announced != announcement(job) and job.state not in _UNANNOUNCED:
             async with self.writing() as connection:
                 await self._announce(connection, job, now)
 
     async def _announce(self, connection: AsyncConnection, job: JobRow, now: int) -> None:
         name, (before, _, stage) = announcement(job), job.announced.partition(":")
-        if job.announced == name or job.state == "preparing":
+        if job.announced == name or job.state in _UNANNOUNCED:
             return
         kind = f"job.{name.partition(':')[0]}"
         if kind == "job.running" and before and stage != str(job.stage):
             kind = "job.stage"
         counts = {state: count for state, count in job.counts.items() if count}
         data = {"job": job.id, "name": job.name, "stage": job.stage, "reason": job.reason, "counts": counts}
-        await add_events(connection, self._fence, [(job.tenant, now, kind, 0, data)])
+        await add_events(connection, self.fence, [(job.tenant, now, kind, 0, data)])
         await connection.execute(update(JOB).where(JOB.c.id == job.id).values(announced=name, since=now))
 
 

@@ -7,14 +7,18 @@ from typing import Any, Final, cast
 from sqlalchemy import CursorResult, Row, and_, delete, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fleet.adapters.sql.given_numbers import new_number
 from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.transaction import Sql
 from fleet.core.rollout import Recent
 from fleet.wire.job_states import EXECUTION_STATES, UNDER_WAY, ExecutionState, JobKind, JobState
 
-ACTIVE: Final[tuple[JobState, ...]] = ("preparing", "running", "paused", "halted", "stopping")
+ACTIVE: Final[tuple[JobState, ...]] = ("scheduled", "preparing", "running", "paused", "halted", "stopping")
 """States in which a job is not over."""
+OVER: Final[tuple[JobState, ...]] = ("done", "stopped")
+DELETED: Final = "deleted"
+"""The state of a job that nobody sees any more; its rows go slice by slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,9 @@ class JobRow:
     created_by: str
     ended: int | None
     expires: int
+    starts: int | None
+    supersedes: str
+    version: int
     counts: Mapping[ExecutionState, int]
 
     @property
@@ -73,6 +80,8 @@ class NewJob:
     created: int
     created_by: str
     expires: int
+    starts: int | None = None
+    supersedes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ class JobRows:
             "body": dict(job.body),
             "policy": dict(job.policy),
             **{
-                "state": "preparing",
+                "state": "preparing" if job.starts is None else "scheduled",
                 "reason": "",
                 "announced": "",
                 "stage": 0,
@@ -116,9 +125,13 @@ class JobRows:
             },
             **dict.fromkeys(("stage_ok", "stage_failed", "recent_ended", "recent_failed"), 0),
             **dict.fromkeys(("retry_states", "retry_until"), 0),
+            **new_number(self._sql, JOB),
         }
         async with self._sql.writing() as connection:
-            return job_of((await connection.execute(insert(JOB).values(values).returning(JOB))).one())
+            row = job_of((await connection.execute(insert(JOB).values(values).returning(JOB))).one())
+            if row.state == "preparing":
+                await supersede(connection, row)
+            return row
 
     async def active(self) -> int:
         """Return how many jobs are not over."""
@@ -128,7 +141,7 @@ class JobRows:
 
     async def page(self, before: int | None, limit: int) -> list[JobRow]:
         """Return jobs with ids below `before`, the newest first."""
-        found = select(JOB).where(JOB.c.tenant == self._tenant)
+        found = select(JOB).where(JOB.c.tenant == self._tenant, JOB.c.state != DELETED)
         if before is not None:
             found = found.where(JOB.c.id < before)
         async with self._sql.reading() as connection:
@@ -137,14 +150,15 @@ class JobRows:
 
     async def read(self, job: int, *, lock: bool = False) -> JobRow | None:
         """Return a job; None if this tenant has no such job. With `lock`, nobody else changes it meanwhile."""
-        found = select(JOB).where(JOB.c.tenant == self._tenant, JOB.c.id == job)
+        found = select(JOB).where(JOB.c.tenant == self._tenant, JOB.c.id == job, JOB.c.state != DELETED)
         async with self._sql.reading() as connection:
             row = (await connection.execute(found.with_for_update() if lock else found)).one_or_none()
             return None if row is None else job_of(row)
 
     async def change(self, job: int, **values: Any) -> JobRow:
         """Change some columns of a job of this tenant."""
-        changed = update(JOB).where(JOB.c.tenant == self._tenant, JOB.c.id == job).values(values).returning(JOB)
+        changed = update(JOB).where(JOB.c.tenant == self._tenant, JOB.c.id == job).returning(JOB)
+        changed = changed.values(**values, version=JOB.c.version + 1)
         async with self._sql.writing() as connection:
             return job_of((await connection.execute(changed)).one())
 
@@ -172,6 +186,15 @@ class JobRows:
             found = found.order_by(c.place, c.mac)
         async with self._sql.reading() as connection:
             return [_execution(row) for row in (await connection.execute(found.limit(limit))).all()]
+
+
+async def supersede(connection: AsyncConnection, job: JobRow) -> None:
+    """Stop the other jobs with the key of a job that begins, in the transaction in which it does."""
+    if job.supersedes:
+        same = JOB.c.tenant == job.tenant, JOB.c.supersedes == job.supersedes, JOB.c.id != job.id
+        values = {"state": "stopping", "reason": f"superseded by job {job.id}", "version": JOB.c.version + 1}
+        older = JOB.c.id < job.id, JOB.c.state.in_([one for one in ACTIVE if one != "stopping"])
+        await connection.execute(update(JOB).where(*same, *older).values(values))
 
 
 def sort_key(row: ExecutionRow, state: ExecutionState | None) -> list[int]:

@@ -46,6 +46,12 @@ JOB = Table(
     Column("created_by", String(100), nullable=False),
     Column("ended", BigInteger),
     Column("expires", BigInteger, nullable=False),
+    # When it begins, if that is later than it was made.
+    Column("starts", BigInteger),
+    # A newer job with the same key stops it; empty for none.
+    Column("supersedes", String(63), nullable=False, server_default=""),
+    # Rises with each change of a person, and with each new state or stage.
+    Column("version", Integer, nullable=False, server_default="1"),
     *(Column(name, Integer, nullable=False, server_default="0") for name in COUNTS),
     Index("job_tenant_id", "tenant", "id"),
     Index("job_state", "state", "id"),

@@ -43,6 +43,8 @@ class ControlGroup(SettingGroup):
     """How long control keeps what was said, where FLEET_CONVERSATIONS is `on`."""
     audit_days: int = setting(365, ("control",), unit="days", ge=0, le=36_500)
     """How long the audit log is kept; 0 keeps it for ever. The database keeps the last 30 days in any case."""
+    job_days: int = setting(90, ("control",), unit="days", ge=1, le=3650)
+    """How long control keeps jobs that are over, and what happened on each device; at most 1,000 jobs of a tenant."""
     rate_control: str = setting("50/200", ("control",), syntax=RATE)
     """Requests of one token to one process of control."""
 

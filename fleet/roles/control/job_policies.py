@@ -54,7 +54,7 @@ def policy_of(job: JobRow) -> Policy:
 
 
 def target_of(tenant: int, query: str, terms: JobTerms, policy: JobPolicy, created_ms: int) -> JobTarget:
-    """Return the devices of a job; times in its query such as `-7d` count from when it was made.
+    """Return the devices of a job; times in its query such as `-7d` count from when it begins.
 
     Raises:
         QueryError: The query, or that of a stage, cannot be read.
@@ -67,4 +67,4 @@ def target_of(tenant: int, query: str, terms: JobTerms, policy: JobPolicy, creat
 def target_of_job(job: JobRow) -> JobTarget:
     """Return the devices of a stored job."""
     policy = JobPolicy.model_validate(dict(job.policy), extra="ignore")
-    return target_of(job.tenant, job.query, terms_of_job(job), policy, job.created)
+    return target_of(job.tenant, job.query, terms_of_job(job), policy, job.starts or job.created)

@@ -17,6 +17,7 @@ class ControlSettings:
     event_days: int
     conversation_days: int
     audit_days: int
+    job_days: int
     renewal_days: float
     timezone: str
     talk_url: str | None

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 
 from fleet.wire.control.device_texts import QueryText
 from fleet.wire.control.groups import GroupName
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import GivenTime, Shape, Time
 from fleet.wire.job_states import Collected, ExecutionState, JobKind, JobState
 
 MOST_STAGES = 10
@@ -109,6 +109,10 @@ class JobRequest(Shape):
     continuous: bool = False
     """Whether devices that the query means later join, each once, until the job expires."""
     policy: JobPolicy = JobPolicy()
+    starts: GivenTime | None = None
+    """When it begins, at most 90 days ahead; its devices are chosen then. Null: at once."""
+    supersedes: GroupName | None = None
+    """A key: when the job begins, older jobs with the same key stop."""
 
     @model_validator(mode="after")
     def _fitting(self) -> "JobRequest":
@@ -137,7 +141,10 @@ class JobCounts(Shape):
 
 
 class Job(Shape):
-    """A job. `stage` counts from 1; `reason` tells why it halted, or what it waits for."""
+    """A job. `stage` counts from 1; `reason` tells why it halted, or what it waits for.
+
+    `version` rises with each change of a person, and with each new state or stage; it is the ETag.
+    """
 
     id: int
     name: str
@@ -154,8 +161,11 @@ class Job(Shape):
     counts: JobCounts
     created: Time
     created_by: str
+    starts: Time | None
+    supersedes: str
     expires: Time
     ended: Time | None
+    version: int
 
 
 class SkipCount(Shape):

@@ -5,14 +5,22 @@ import csv
 import io
 import json
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import select, update
 
+from fleet.adapters.sql import job_removals
 from fleet.adapters.sql.audit_rows import AuditFilter, AuditRows
+from fleet.adapters.sql.job_feed import JobFeed
+from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
 from fleet.client import jobs
 from fleet.client.call import Call, ClientError
 from fleet.client.client import AsyncFleetClient
 from fleet.core.permissions import DEVICES_COMMAND, DEVICES_DANGEROUS, SCOPES
+from fleet.roles.control.access import milliseconds
+from fleet.roles.control.leader import job_removal
+from fleet.roles.control.leader.job_removal import JobRemoval
 from fleet.wire.control.jobs import JobRequest
 from fleet.wire.mcp import ToolSpec
 from tests.support.command_line import CommandLine, command_line
@@ -154,6 +162,130 @@ async def test_dangerous_jobs_need_their_scope_also_to_go_on(client: AsyncFleetC
         assert (await careful.send(jobs.steer(made.id, "stop"))).state == "stopping", "everybody may stop it"
 
 
+async def test_a_job_begins_when_it_says_with_the_devices_of_that_time(
+    site: JobSite, client: AsyncFleetClient, stage: ControlStage
+) -> None:
+    now = datetime.now(UTC)
+    made = await client.send(jobs.create(asked(starts=now + timedelta(hours=1))))
+    assert made.state == "scheduled"
+    assert made.starts is not None
+    assert made.expires - made.starts == timedelta(days=7)
+    await site.add_devices(3)
+    await site.prepare()
+    await site.step()
+    assert (await client.send(jobs.read(made.id))).state == "scheduled"
+    assert await refused(client, jobs.steer(made.id, "pause")) == "409 other-state"
+    async with stage.database.writing() as connection:
+        await connection.execute(update(JOB).values(starts=JOB.c.starts - 3_600_000))
+    await site.prepare()
+    assert (await site.run(made.id)).counts["ok"] == 3
+    assert [one["kind"] for one in await client_events(client)] == ["job.running", "job.done"]
+    assert await refused(client, jobs.create(asked(starts=now + timedelta(days=91)))) == "422 invalid"
+    assert (await client.send(jobs.create(asked(starts=now - timedelta(hours=1))))).state == "preparing"
+    given_up = await client.send(jobs.create(asked(starts=now + timedelta(hours=1))))
+    await client.send(jobs.steer(given_up.id, "stop"))
+    await site.step()
+    assert (await client.send(jobs.read(given_up.id))).state == "stopped"
+
+
+async def test_a_newer_job_with_the_same_key_stops_the_older_ones(site: JobSite, client: AsyncFleetClient) -> None:
+    later = datetime.now(UTC) + timedelta(hours=1)
+    await site.add_devices(2)
+    first, other, alone = [await client.send(jobs.create(asked(supersedes=key))) for key in ("a", "b", None)]
+    planned = await client.send(jobs.create(asked(supersedes="a", starts=later)))
+    assert (await client.send(jobs.read(first.id))).state == "preparing", "the planned one has not begun"
+    newest = await client.send(jobs.create(asked(supersedes="a")))
+    await site.prepare()
+    await site.step()
+    states = {one.id: one.state for one in (await client.send(jobs.listing())).items}
+    assert states == {
+        **dict.fromkeys((first.id, planned.id), "stopped"),
+        **dict.fromkeys((other.id, alone.id, newest.id), "running"),
+    }
+    assert (await client.send(jobs.read(first.id))).reason == f"superseded by job {newest.id}"
+
+
+async def test_a_planned_job_stops_the_older_ones_when_it_begins(
+    site: JobSite, client: AsyncFleetClient, stage: ControlStage
+) -> None:
+    later = datetime.now(UTC) + timedelta(hours=1)
+    old = await client.send(jobs.create(asked(supersedes="a")))
+    planned = await client.send(jobs.create(asked(supersedes="a", starts=later)))
+    async with stage.database.writing() as connection:
+        await connection.execute(update(JOB).where(JOB.c.id == planned.id).values(starts=1))
+    await site.prepare()
+    await site.step()
+    assert (await client.send(jobs.read(old.id))).state == "stopped"
+
+
+async def test_a_change_of_another_version_is_refused(site: JobSite, client: AsyncFleetClient) -> None:
+    await site.add_devices(4)
+    policy = {**FAST, "stages": [{"count": 1, "approve": True}, {"count": 2, "approve": True}, {"share": 1}]}
+    made = await client.send(jobs.create(asked(policy=policy)))
+    await site.prepare()
+    while (await client.send(jobs.read(made.id))).reason != "approval":
+        await site.step()
+        await site.answer()
+        await asyncio.sleep(0.01)
+    seen = await client.send(jobs.read(made.id))
+    approve = jobs.steer(made.id, "approve").of_version(seen.version)
+    await client.send(approve)
+    assert await refused(client, approve) == "412 version-conflict", "a second person lets no second stage begin"
+    for verb in ("pause", "continue", "stop"):
+        assert await refused(client, jobs.steer(made.id, verb).of_version(1)) == "412 version-conflict"
+    assert await refused(client, jobs.retry(made.id).of_version(1)) == "412 version-conflict"
+    assert await refused(client, jobs.remove(made.id).of_version(1)) == "412 version-conflict"
+    before = (await client.send(jobs.read(made.id))).version
+    await site.step()
+    assert (await client.send(jobs.read(made.id))).version == before + 1, "the next stage began"
+
+
+async def test_a_job_that_is_over_is_deleted_slice_by_slice_and_its_number_not_given_again(
+    site: JobSite, client: AsyncFleetClient, stage: ControlStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_removals, "AT_ONCE", 2)
+    macs = await site.add_devices(5)
+    made = await client.send(jobs.create(asked()))
+    assert await refused(client, jobs.remove(made.id)) == "409 other-state"
+    await site.prepare()
+    await site.run(made.id)
+    await client.send(jobs.remove(made.id))
+    assert await refused(client, jobs.read(made.id)) == "404 not-found"
+    assert await refused(client, jobs.retry(made.id)) == "404 not-found"
+    assert (await client.send(jobs.listing())).items == []
+    await JobRemoval(stage.database, 90).sweep(JobFeed(stage.database, site.fence), milliseconds())
+    async with stage.database.reading() as connection:
+        assert (await connection.execute(select(JOB_EXECUTION.c.mac))).all() == []
+        assert (await connection.execute(select(JOB.c.id))).all() == []
+    assert (await client_events(client))[-1]["kind"] == "job.deleted"
+    assert (await client.send(jobs.create(asked()))).id == made.id + 1
+    log = await AuditRows(stage.database).page(1, AuditFilter(object=f"job/{made.id}"), None, 20)
+    assert [row.action for row in log] == ["job.delete", "job.create"]
+    assert len(macs) == 5
+
+
+async def test_old_jobs_and_those_beyond_the_bound_are_deleted(
+    site: JobSite, client: AsyncFleetClient, stage: ControlStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.add_devices(1)
+    made = [await client.send(jobs.create(asked())) for _ in range(4)]
+    await site.prepare()
+    for one in made[:3]:
+        await site.run(one.id)
+    async with stage.database.writing() as connection:
+        await connection.execute(update(JOB).where(JOB.c.id == made[0].id).values(ended=1))
+        await connection.execute(update(JOB).where(JOB.c.id == made[3].id).values(state="running", ended=None))
+    removal, feed = JobRemoval(stage.database, 90), JobFeed(stage.database, site.fence)
+
+    async def left() -> list[int]:
+        await removal.sweep(feed, milliseconds())
+        return [one.id for one in (await client.send(jobs.listing())).items]
+
+    assert await left() == [one.id for one in reversed(made[1:])]
+    monkeypatch.setattr(job_removal, "MOST_JOBS", 1)
+    assert await left() == [made[3].id, made[2].id]
+
+
 async def test_arguments_are_checked_against_the_tool_of_a_device(
     site: JobSite, client: AsyncFleetClient, stage: ControlStage
 ) -> None:
@@ -185,4 +317,8 @@ async def test_jobs_are_run_from_the_command_line(fleet: CommandLine, site: JobS
     assert macs[0] in await operator.run("jobs", "show", number, "--state", "ok")
     assert "is stopping" in await operator.run("jobs", "stop", str((await operator.row(*words))["id"]))
     await operator.run("jobs", "pause", number, code=2)
+    assert [row["id"] for row in await operator.rows("jobs", "delete", number)] == [made["id"]]
+    planned = (*words, "--starts", "2026-01-01T00:00Z", "--supersedes", "volume")
+    assert (await operator.row(*planned))["supersedes"] == "volume"
+    await operator.run(*words, "--starts", "tomorrow", code=2)
     await operator.run("jobs", "create", "x", "--query", "", "--tool", VOLUME, "--stages", "some", code=2)

@@ -44,10 +44,13 @@ class JobDevices:
             await asyncio.sleep(BETWEEN_SLICES if busy else PAUSE_SECONDS)
 
     async def step(self, feed: JobFeed) -> bool:
-        """Add one slice to each job that wants one; return whether a new job wants more."""
+        """Begin jobs whose time has come, add one slice to each that wants one; return whether a new job wants more."""
         busy = False
         for job in await feed.active():
-            if job.state == "preparing" or (job.continuous and job.state == "running"):
+            if job.state == "scheduled" and milliseconds() >= (job.starts or 0):
+                await feed.begin_scheduled(job)
+                busy = True
+            elif job.state == "preparing" or (job.continuous and job.state == "running"):
                 busy |= await self._add(feed, job)
         return busy
 

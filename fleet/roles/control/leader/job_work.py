@@ -117,6 +117,8 @@ class JobWork:
 
     async def _advance(self, job: JobRow, now: int) -> bool:
         """Do the next thing with a job; return whether there is more to do at once."""
+        if job.state == "scheduled" and now < job.expires:
+            return False
         terms = terms_of_job(job)
         if terms.recalled and job.under_way and job.state in ("halted", "stopping"):
             await self._outcomes.recall(job, now)

@@ -11,6 +11,7 @@ from fleet.roles.control.leader.event_collector import EventCollector
 from fleet.roles.control.leader.history_limits import HistorySweeper, Lives
 from fleet.roles.control.leader.job_devices import JobDevices
 from fleet.roles.control.leader.job_feeder import JobFeeder
+from fleet.roles.control.leader.job_removal import JobRemoval
 from fleet.roles.control.leader.lead import BackgroundPart
 from fleet.roles.control.leader.tidying import Tidying
 from fleet.roles.control.services import ControlServices
@@ -37,5 +38,6 @@ def background_parts(services: ControlServices) -> list[BackgroundPart]:
         BackgroundPart("alerts", Alerts(services.database, services.settings.event_days).run),
         BackgroundPart("devices of jobs", JobDevices(services.database).run),
         BackgroundPart("jobs", feeder.run),
+        BackgroundPart("old jobs", JobRemoval(services.database, services.settings.job_days).run),
         BackgroundPart("history", HistorySweeper(services.database, lives).run),
     ]

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from fleet.adapters.redis.devices.tools import ToolLists
-from fleet.adapters.sql.job_rows import JobRow, JobRows, NewJob
+from fleet.adapters.sql.device_rows import VersionConflict
+from fleet.adapters.sql.job_rows import ACTIVE, DELETED, OVER, JobRow, JobRows, NewJob
 from fleet.adapters.sql.job_targets import JobTargets
 from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.core.job_kinds.directory import terms_of
@@ -20,10 +21,20 @@ from fleet.roles.control.device_queries import read_query
 from fleet.roles.control.job_policies import body_of, policy_of, target_of, terms_of_job
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.device_calls import fit, shown
-from fleet.roles.control.routing import Routes
+from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
-from fleet.wire.control.jobs import Job, JobCounts, JobPolicy, JobPreview, JobRequest, RetryChoice, SkipCount
-from fleet.wire.control.shapes import ListPage, time_of, time_or_none
+from fleet.roles.control.versions import etag, expected_version
+from fleet.wire.control.jobs import (
+    LONGEST_LIFE,
+    Job,
+    JobCounts,
+    JobPolicy,
+    JobPreview,
+    JobRequest,
+    RetryChoice,
+    SkipCount,
+)
+from fleet.wire.control.shapes import ListPage, milliseconds_of, time_of, time_or_none
 from fleet.wire.job_states import EXECUTION_STATES, FAILURES, JobState
 
 JobId = Annotated[int, Path(ge=1, lt=2**62)]
@@ -44,12 +55,13 @@ class JobRoutes:
         routes.add("GET /jobs", self.list, JOBS_READ)
         routes.add("POST /jobs", self.add, JOBS_WRITE, model=Job, status=201)
         routes.add("POST /jobs:preview", self.preview, JOBS_WRITE)
-        routes.add("GET /jobs/{job}", self.read, JOBS_READ)
-        routes.add("POST /jobs/{job}:pause", self.pause, JOBS_WRITE, model=Job)
-        routes.add("POST /jobs/{job}:continue", self.resume, JOBS_WRITE, model=Job)
-        routes.add("POST /jobs/{job}:stop", self.stop, JOBS_WRITE, model=Job)
-        routes.add("POST /jobs/{job}:approve", self.approve, JOBS_WRITE, model=Job)
-        routes.add("POST /jobs/{job}:retry", self.retry, JOBS_WRITE, model=Job)
+        routes.add("GET /jobs/{job}", self.read, JOBS_READ, model=Job)
+        routes.add("DELETE /jobs/{job}", self.remove, JOBS_WRITE, model=None, status=204, notes=VERSIONED)
+        routes.add("POST /jobs/{job}:pause", self.pause, JOBS_WRITE, model=Job, notes=VERSIONED)
+        routes.add("POST /jobs/{job}:continue", self.resume, JOBS_WRITE, model=Job, notes=VERSIONED)
+        routes.add("POST /jobs/{job}:stop", self.stop, JOBS_WRITE, model=Job, notes=VERSIONED)
+        routes.add("POST /jobs/{job}:approve", self.approve, JOBS_WRITE, model=Job, notes=VERSIONED)
+        routes.add("POST /jobs/{job}:retry", self.retry, JOBS_WRITE, model=Job, notes=VERSIONED)
 
     async def list(self, who: Who, limit: Limit = 50, cursor: Cursor = "") -> ListPage[Job]:
         """Return the jobs, the newest first."""
@@ -60,9 +72,13 @@ class JobRoutes:
         return ListPage(items=[shape_of(row) for row in found[:limit]], next=more)
 
     async def add(self, request: Request, who: Who, body: JobRequest) -> Response:
-        """Make a job; it begins at once. Its tool also needs devices:command, a dangerous one devices:dangerous."""
+        """Make a job; it begins at once, or at `starts`.
+
+        Its tool also needs devices:command, a dangerous one devices:dangerous.
+        """
         now = milliseconds()
         await self._check(who, body, now)
+        starts = _start(body, now)
         async with self._services.changes.begin(request) as change:
             rows = JobRows(change.sql, who.tenant)
             if await rows.active() >= MOST_ACTIVE:
@@ -76,12 +92,14 @@ class JobRoutes:
                 policy=body.policy.model_dump(),
                 created=now,
                 created_by=who.actor[:100],
-                expires=now + body.policy.expires_seconds * 1000,
+                expires=(starts or now) + body.policy.expires_seconds * 1000,
+                starts=starts,
+                supersedes=body.supersedes or "",
             )
             row = await rows.add(job)
-            after = body.model_dump(exclude={"arguments"}, exclude_defaults=True)
+            after = body.model_dump(mode="json", exclude={"arguments"}, exclude_defaults=True)
             await change.audit("job.create", f"job/{row.id}", after={**after, "arguments": shown(body.arguments)})
-            return change.answer(shape_of(row), 201, headers={"Location": f"/v1/jobs/{row.id}"})
+            return change.answer(shape_of(row), 201, headers=_headers(row) | {"Location": f"/v1/jobs/{row.id}"})
 
     async def preview(self, who: Who, body: JobRequest) -> JobPreview:
         """Return what a job would do, and do nothing."""
@@ -90,9 +108,23 @@ class JobRoutes:
         skipped = [SkipCount(reason=reason, devices=count) for reason, count in sorted(counts.skipped.items())]
         return JobPreview(devices=counts.devices, online=counts.online, skipped=skipped)
 
-    async def read(self, who: Who, job: JobId) -> Job:
+    async def read(self, who: Who, job: JobId) -> Response:
         """Return a job with its counts."""
-        return shape_of(await self._row(JobRows(self._database, who.tenant), job))
+        row = await self._row(JobRows(self._database, who.tenant), job)
+        body = shape_of(row).model_dump_json()
+        return Response(body, headers=_headers(row), media_type="application/json")
+
+    async def remove(self, request: Request, who: Who, job: JobId) -> Response:
+        """Delete a job that is over, with what happened on each device."""
+        async with self._services.changes.begin(request) as change:
+            rows = JobRows(change.sql, who.tenant)
+            row = await self._row(rows, job, lock=True)
+            _check_version(request, row)
+            if row.state not in OVER:
+                raise Problem(409, "other-state", f"the job is {row.state}: stop it first")
+            await rows.change(job, state=DELETED)
+            await change.audit("job.delete", f"job/{job}", before={"name": row.name, "state": row.state})
+            return change.answer(status=204)
 
     async def pause(self, request: Request, who: Who, job: JobId) -> Response:
         """Hand no more devices over; those under way get their outcomes."""
@@ -109,9 +141,7 @@ class JobRoutes:
 
     async def stop(self, request: Request, who: Who, job: JobId) -> Response:
         """Stop a job for good: devices that were not handed over are cancelled."""
-        return await self._steer(
-            request, who, job, "stop", lambda row: _state(row, "stopping", "preparing", "running", "paused", "halted")
-        )
+        return await self._steer(request, who, job, "stop", lambda row: _state(row, "stopping", *ACTIVE))
 
     async def approve(self, request: Request, who: Who, job: JobId) -> Response:
         """Let the next stage begin now, whatever the present one still waits for."""
@@ -147,12 +177,14 @@ class JobRoutes:
         async def within(change: OpenChange) -> JobRow:
             rows = JobRows(change.sql, who.tenant)
             row = await self._row(rows, job, lock=True)
+            _check_version(request, row)
             after = await rows.change(job, **steer(row))
             await change.audit(f"job.{verb}", f"job/{job}", before={"state": row.state}, after={"state": after.state})
             return after
 
         async with self._services.changes.begin(request) as change:
-            return change.answer(shape_of(await within(change)))
+            after = await within(change)
+            return change.answer(shape_of(after), headers=_headers(after))
 
     async def _row(self, rows: JobRows, job: int, *, lock: bool = False) -> JobRow:
         row = await rows.read(job, lock=lock)
@@ -193,6 +225,27 @@ def _allow(who: Principal, terms: JobTerms) -> None:
             raise Problem(403, "scope-missing", f"the token has not the scope {scope}")
 
 
+def _start(body: JobRequest, now: int) -> int | None:
+    """Return when a job begins; None for at once.
+
+    Raises:
+        Problem: That is too far ahead (422).
+    """
+    starts = milliseconds_of(body.starts)
+    if starts is not None and starts > now + LONGEST_LIFE * 1000:
+        raise Problem(422, "invalid", "a job starts within 90 days")
+    return starts if starts is not None and starts > now else None
+
+
+def _headers(row: JobRow) -> dict[str, str]:
+    return {"ETag": etag(row.version)}
+
+
+def _check_version(request: Request, row: JobRow) -> None:
+    if expected_version(request) not in (None, row.version):
+        raise VersionConflict(f"the job has version {row.version}")
+
+
 def _state(row: JobRow, after: JobState, *before: JobState) -> dict[str, Any]:
     """Return the change to a state, from one of others; one that has it already stays as it is.
 
@@ -223,6 +276,9 @@ def shape_of(row: JobRow) -> Job:
         counts=JobCounts.model_validate(row.counts),
         created=time_of(row.created),
         created_by=row.created_by,
+        starts=time_or_none(row.starts),
+        supersedes=row.supersedes,
         expires=time_of(row.expires),
         ended=time_or_none(row.ended),
+        version=row.version,
     )
