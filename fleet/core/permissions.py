@@ -1,4 +1,4 @@
-"""What a token may do: its scopes."""
+"""What a token or an account may do: scopes, and the roles of accounts."""
 
 from typing import Final
 
@@ -22,6 +22,7 @@ ALERTS_WRITE: Final = "alerts:write"
 USAGE_READ: Final = "usage:read"
 AUDIT_READ: Final = "audit:read"
 TOKENS_WRITE: Final = "tokens:write"
+ACCOUNTS_WRITE: Final = "accounts:write"
 SYSTEM_READ: Final = "system:read"
 
 MEANINGS: Final = {
@@ -45,8 +46,19 @@ MEANINGS: Final = {
     USAGE_READ: "See tokens, turns and seconds of speech by agent, device and day.",
     AUDIT_READ: "Read the audit log.",
     TOKENS_WRITE: "See, make and revoke tokens. A new token has at most the scopes of its maker.",
+    ACCOUNTS_WRITE: "See, make, change and delete accounts whose role allows no more than the maker may.",
     SYSTEM_READ: "See processes, shards, versions and lags.",
 }
 """Every scope, and what it allows."""
 SCOPES: Final = tuple(MEANINGS)
 EVERY_SCOPE: Final = frozenset(SCOPES)
+
+OWNER: Final = "owner"
+OPERATOR: Final = "operator"
+VIEWER: Final = "viewer"
+ROLES: Final = {
+    OWNER: EVERY_SCOPE,
+    OPERATOR: EVERY_SCOPE - {ACCOUNTS_WRITE, TOKENS_WRITE, PROVIDERS_WRITE},
+    VIEWER: frozenset({DEVICES_READ, AGENTS_READ, JOBS_READ, ALERTS_READ, EVENTS_READ, USAGE_READ, SYSTEM_READ}),
+}
+"""The scopes of each role. A viewer sees nothing of what people said."""

@@ -162,6 +162,10 @@ class MemoryRedis:
         self._drop(key)
         return value
 
+    def _getex(self, key: str, _: str, seconds: str) -> str | None:
+        self._pexpire(key, str(float(seconds) * 1000))
+        return self._get(key)
+
     def _set(self, key: str, value: str, *options: str) -> str | None:
         if "NX" in options and self._exists(key):
             return None

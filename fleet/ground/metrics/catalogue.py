@@ -2,10 +2,23 @@
 
 from collections.abc import Sequence
 
-from fleet.ground.metrics import alerts, audio, bounds, broker, calls, events, http, jobs, process, providers, turns
+from fleet.ground.metrics import (
+    accounts,
+    alerts,
+    audio,
+    bounds,
+    broker,
+    calls,
+    events,
+    http,
+    jobs,
+    process,
+    providers,
+    turns,
+)
 from fleet.ground.metrics.definition import METRICS, OTHER, Metric
 
-MODULES = (turns, calls, audio, broker, http, providers, process, bounds, events, jobs, alerts)
+MODULES = (turns, calls, audio, broker, http, providers, process, bounds, events, jobs, alerts, accounts)
 
 
 def all_metrics() -> Sequence[Metric]:

@@ -7,7 +7,7 @@ import math
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Protocol
 
 from fastapi import Depends, Request
 
@@ -35,18 +35,30 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="fleet"', "Connection": "close"}
 
 
 @dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A sign-in of an account that counts; `digest` names it, `began` is in ms since 1970."""
+
+    digest: str
+    account: int
+    epoch: int
+    role: str
+    began: int
+
+
+@dataclass(frozen=True, slots=True)
 class Principal:
     """Who sends a request.
 
-    `token` is the id of the token in SQL, 0 for an operator of the file; `expires` is in ms since 1970.
+    `token` is the id of the token in SQL, 0 without one; `expires`, in ms since 1970, that of the token or sign-in.
     """
 
-    kind: Literal["token", "operator"]
+    kind: Literal["token", "operator", "account"]
     name: str
     tenant: int
     scopes: frozenset[str]
     token: int = 0
     expires: int | None = None
+    sign_in: SignedIn | None = None
 
     @property
     def actor(self) -> str:
@@ -54,18 +66,36 @@ class Principal:
         return f"{self.kind}:{self.name}"
 
 
+class Cookies(Protocol):
+    """Finds for whom the cookie of a request stands."""
+
+    async def find(self, request: Request) -> Principal | None:
+        """Return who sends a request, if it has a cookie that counts.
+
+        Raises:
+            Problem: The cookie must not be used so.
+        """
+        ...
+
+
 class TokenAccess:
     """Authenticates the tokens of SQL, and those of the operators' file, which also work while SQL is away.
+
+    A request without a token may have the cookie of a sign-in.
 
     Args:
         tokens: Of SQL.
         operators: Of the file.
-        rate: Requests of one token.
+        cookies: Of the accounts.
+        rate: Requests of one token or account.
         local_token: Of commands on this machine; empty for none.
     """
 
-    def __init__(self, tokens: TokenRows, operators: OperatorTokens, rate: Rate, local_token: str = "") -> None:
+    def __init__(
+        self, tokens: TokenRows, operators: OperatorTokens, cookies: Cookies, rate: Rate, local_token: str = ""
+    ) -> None:
         self._tokens, self._operators, self._local = tokens, operators, local_token
+        self._cookies = cookies
         self._rate, self._buckets = rate, Buckets(rate)
         self._wrong = Buckets(WRONG_TOKENS)
         self._kept: OrderedDict[str, tuple[float, TokenRow]] = OrderedDict()
@@ -82,7 +112,7 @@ class TokenAccess:
         principal = await self._authenticate(request)
         if scope not in (ANY_SCOPE, *principal.scopes):
             log.warning("request refused", extra={"actor": principal.actor, "scope": scope})
-            raise Problem(403, "scope-missing", f"the token has not the scope {scope}")
+            raise Problem(403, "scope-missing", f"the {principal.kind} has not the scope {scope}")
         wait = self._buckets.take(_bucket(principal), _clock())
         if wait:
             raise too_many("too many requests of this token", wait)
@@ -119,7 +149,10 @@ class TokenAccess:
             del self._kept[digest]
 
     async def _authenticate(self, request: Request) -> Principal:
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        named = request.headers.get("authorization")
+        if named is None and (account := await self._cookies.find(request)) is not None:
+            return account
+        scheme, _, text = (named or "").partition(" ")
         token = text.strip()[:_LONGEST_TOKEN] if scheme.lower() == "bearer" else ""
         found = (self._operator(token) or await self._token(token)) if token else None
         if found is None:
@@ -127,7 +160,7 @@ class TokenAccess:
             wait = self._wrong.take(address_of(request), _clock()) if token else 0.0
             if wait:
                 raise too_many("too many wrong tokens from this address", wait)
-            raise Problem(401, "token-needed", "a valid bearer token is needed", headers=_CHALLENGE)
+            raise Problem(401, "token-needed", "sign in, or send a valid bearer token", headers=_CHALLENGE)
         return found
 
     def _operator(self, token: str) -> Principal | None:

@@ -4,12 +4,16 @@ from fastapi import FastAPI
 
 from fleet.adapters.files.local_token import read_local_token
 from fleet.adapters.files.operator_tokens import OperatorTokens, tokens_path
+from fleet.adapters.redis.access.sign_ins import SignIns
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.core.agent_settings import AgentModels
 from fleet.core.rates import Rate
 from fleet.roles.control.access import TokenAccess
+from fleet.roles.control.accounts.access import AccountAccess
+from fleet.roles.control.accounts.cookies import KnownBrowsers
+from fleet.roles.control.accounts.password_gate import PasswordGate
 from fleet.roles.control.agents.trial import NoModels
 from fleet.roles.control.changes import Changes
 from fleet.roles.control.cursors import Cursors
@@ -18,6 +22,7 @@ from fleet.roles.control.following.following import Following
 from fleet.roles.control.idempotency import Idempotency
 from fleet.roles.control.problems import add_problems
 from fleet.roles.control.request_ids import RequestIds
+from fleet.roles.control.routes.accounts import AccountsRoutes
 from fleet.roles.control.routes.agents import AgentsRoutes
 from fleet.roles.control.routes.alerts import AlertRoutes
 from fleet.roles.control.routes.assignments import AssignmentsRoutes
@@ -39,6 +44,7 @@ from fleet.roles.control.routes.jobs import JobRoutes
 from fleet.roles.control.routes.me import MeRoutes
 from fleet.roles.control.routes.openapi import OpenApiRoutes
 from fleet.roles.control.routes.providers import ProvidersRoutes
+from fleet.roles.control.routes.session import SessionRoutes
 from fleet.roles.control.routes.system import SystemRoutes
 from fleet.roles.control.routes.talks import TalkRoutes
 from fleet.roles.control.routes.tokens import TokensRoutes
@@ -49,7 +55,7 @@ from fleet.roles.control.settings import ControlSettings
 
 _NOUNS = (
     *(AgentsRoutes, AssignmentsRoutes, ProvidersRoutes),
-    *(AuditRoutes, MeRoutes, SystemRoutes, TokensRoutes),
+    *(AccountsRoutes, AuditRoutes, MeRoutes, SessionRoutes, SystemRoutes, TokensRoutes),
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
     *(DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, TalkRoutes),
@@ -71,15 +77,26 @@ def build_services(
         settings: Of the process.
         database: Has the newest tables.
         store: Redis.
-        cursor_key: Signs cursors; all processes of control have the same one.
+        cursor_key: Signs cursors and cookies; all processes of control have the same one.
         models: For trials of agents; None for none.
     """
     operators = OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir))
     local = read_local_token(settings.data_dir)
-    access = TokenAccess(TokenRows(database), operators, Rate.parse(settings.rate_control), local)
-    changes, cursors, following = Changes(database), Cursors(cursor_key), Following.of(database, store)
-    first, found = FirstTokenCode(), models or NoModels()
-    return ControlServices(settings, database, store, access, changes, cursors, first, following, found)
+    accounts = AccountAccess(database, SignIns(store))
+    rate = Rate.parse(settings.rate_control)
+    return ControlServices(
+        settings=settings,
+        database=database,
+        store=store,
+        access=TokenAccess(TokenRows(database), operators, accounts, rate, local),
+        accounts=accounts,
+        passwords=PasswordGate(database, KnownBrowsers(cursor_key)),
+        changes=Changes(database),
+        cursors=Cursors(cursor_key),
+        first_token=FirstTokenCode(),
+        following=Following.of(database, store, accounts),
+        models=models or NoModels(),
+    )
 
 
 def build_app(services: ControlServices) -> FastAPI:

@@ -50,6 +50,8 @@ class RouteOptions(TypedDict, total=False):
     """Whether the endpoint reads the body itself, piece by piece; it then bounds it."""
     largest_body: int
     """Bytes; `LARGEST_BODY` unless named."""
+    secret: bool
+    """Whether the body holds a password: a key for repeated requests then does not depend on it."""
     gate: Gate
     """Asked before the body is read; for routes that need no token."""
     hidden: bool
@@ -84,6 +86,7 @@ class RouteTerms:
     streamed: bool
     largest_body: int
     gate: Gate | None
+    secret: bool
     access: TokenAccess
     middle: Middle
 
@@ -115,7 +118,8 @@ class ControlRoute(APIRoute):
                 if _has_nul(body):
                     raise _nul()
                 again = _ReadRequest(request.scope, _replay(body, request.receive))
-                response = await terms.middle(again, body, inner)
+                # What is kept of the body is a fast hash, from which a password could be guessed.
+                response = await terms.middle(again, b"" if terms.secret else body, inner)
             response.headers.update(headers)
             return response
 
@@ -159,9 +163,15 @@ class Routes:
         method, _, path = verb.partition(" ")
         largest_body = more.get("largest_body", LARGEST_BODY)
         terms = RouteTerms(
-            scope, more.get("streamed", False), largest_body, more.get("gate"), self._access, self._middle
+            scope,
+            more.get("streamed", False),
+            largest_body,
+            more.get("gate"),
+            more.get("secret", False),
+            self._access,
+            self._middle,
         )
-        security: list[dict[str, list[str]]] = [] if scope == OPEN else [{"token": []}]
+        security: list[dict[str, list[str]]] = [] if scope == OPEN else [{"token": []}, {"session": []}]
         self._router.routes.append(
             ControlRoute(
                 f"/v1{path}",

@@ -7,6 +7,8 @@ from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.core.agent_settings import AgentModels
 from fleet.roles.control.access import TokenAccess
+from fleet.roles.control.accounts.access import AccountAccess
+from fleet.roles.control.accounts.password_gate import PasswordGate
 from fleet.roles.control.agents.trial import NoModels
 from fleet.roles.control.changes import Changes
 from fleet.roles.control.cursors import Cursors
@@ -23,12 +25,19 @@ class ControlServices:
     database: Database
     store: Store
     access: TokenAccess
+    accounts: AccountAccess
+    passwords: PasswordGate
     changes: Changes
     cursors: Cursors
     first_token: FirstTokenCode
     following: Following
     models: AgentModels = field(default_factory=NoModels)
     """For trials of agents."""
+
+    def end_sign_ins(self, account: int) -> None:
+        """End the streams of an account whose sign-ins SQL has ended; this process accepts them no more."""
+        self.accounts.forget(account=account)
+        self.following.forget_sign_ins(account=account)
 
     @property
     def tokens(self) -> TokenRows:

@@ -11,9 +11,9 @@ ScopeName = Annotated[str, StringConstraints(pattern=r"^[a-z]{1,20}:[a-z]{1,20}$
 
 
 class Me(Shape):
-    """Who the token of a request is. `kind` is `operator` for a token of the operators' file."""
+    """Who sends a request. `kind` is `operator` for a token of the operators' file, `account` for a sign-in."""
 
-    kind: Literal["token", "operator"]
+    kind: Literal["token", "operator", "account"]
     name: str
     tenant: str
     scopes: list[str]

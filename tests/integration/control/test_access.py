@@ -9,6 +9,7 @@ import httpx2
 from fleet.adapters.redis.sessions.replies import Replies, Reply
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls
+from fleet.adapters.sql.account_rows import AccountRows
 from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.alert_rows import AlertRows
 from fleet.adapters.sql.alert_writes import alert_writes
@@ -93,6 +94,10 @@ async def _foreign_alert(stage: ControlStage) -> str:
     return str((await AlertRows(stage.database, OTHER_TENANT).page(2**62, 1, only_open=True))[0].id)
 
 
+async def _foreign_account(stage: ControlStage) -> str:
+    return str((await AccountRows(stage.database).add(OTHER_TENANT, "theirs", "owner", "", 1)).id)
+
+
 FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "token": _foreign_token,
     "mac": _foreign_device,
@@ -105,6 +110,7 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "provider": _foreign_provider,
     "job": _foreign_job,
     "alert": _foreign_alert,
+    "account": _foreign_account,
 }
 """Of each path parameter: makes an object of another tenant, and returns its id."""
 

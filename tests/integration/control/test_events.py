@@ -10,10 +10,12 @@ import pytest
 
 from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.events import Outbox
+from fleet.adapters.sql.account_rows import AccountRows
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.ground.tasks import running
 from fleet.roles.control.following import feed, live
 from fleet.roles.control.leader.event_collector import EventCollector
+from tests.support.console_browser import add_account, console_browser
 from tests.support.control_server import FULL, STRANGER, ControlStage
 
 MAC, OTHER, FOREIGN = "aa:bb:cc:00:00:01", "aa:bb:cc:00:00:02", "aa:bb:cc:00:00:03"
@@ -152,11 +154,33 @@ async def test_streams_end_with_their_token(
                     await stream.next()
         # As another process does it.
         await stage.services.tokens.remove(1, listed["flt_1"])
-        await stage.services.following.check_tokens()
+        await stage.services.following.check_principals()
         with pytest.raises(AssertionError, match="ended"):
             await second.next()
         await happening.let("turn.answered", turn="t1")
         assert (await other.next())[1] == "turn.answered"
+
+
+async def test_streams_end_with_their_sign_in(stage: ControlStage, happening: Happening) -> None:
+    account = await add_account(stage, "ling", "operator")
+    async with console_browser(stage) as browser, console_browser(stage) as another:
+        for one in (browser, another):
+            await one.sign_in("ling")
+        async with (
+            follow(stage, "/v1/events") as other,
+            browser.follow("/v1/events") as first,
+            browser.follow(f"/v1/devices/{MAC}/transcript") as watched,
+            another.follow("/v1/events") as second,
+        ):
+            assert (await browser.ask("DELETE /v1/session")).status_code == 204
+            for lines in (first, watched):
+                assert [line async for line in lines if line] == []
+            # As another process does it.
+            await AccountRows(stage.database).change(account.id)
+            await stage.services.following.check_principals()
+            assert [line async for line in second if line] == []
+            await happening.let("turn.answered", turn="t1")
+            assert (await other.next())[1] == "turn.answered"
 
 
 async def test_a_token_that_follows_too_much_is_told_so(

@@ -9,7 +9,7 @@ from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from tests.support.control_server import ControlStage
 
 MAC = "02:00:00:00:00:01"
-PLACES = {"mac": MAC, "token": "999"}
+PLACES = {"mac": MAC, "token": "999", "account": "999"}
 """Parts of paths that are not 1."""
 EXPORTS = {
     "/v1/devices:export": {"format=csv": "text/csv", "format=ndjson": "application/x-ndjson"},

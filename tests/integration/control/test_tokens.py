@@ -126,7 +126,7 @@ async def test_the_first_token_needs_the_code_and_there_is_one_first(empty: Cont
 async def test_nobody_without_a_code_gets_a_body_read_that_costs_much(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fleet.roles.control.routes.tokens.WRONG_TOKENS", Rate(0.001, 3))
+    monkeypatch.setattr("fleet.roles.control.first_token.WRONG_TOKENS", Rate(0.001, 3))
     many = b'{"code": "x"' + b"".join(b',"u%d":0' % number for number in range(80_000)) + b"}"
     async with empty_control(database, await memory_store(), tmp_path) as empty:
 

@@ -48,6 +48,7 @@ ZERO: Mapping[str, str] = {
         ("fleet_job_executions", "fleet_jobs_active"),
         "no control is part of this site; tests/integration/sql/test_jobs.py counts them",
     ),
+    "fleet_sign_ins": "no control is part of this site; tests/integration/control/test_sign_in.py counts them",
 }
 """Metrics that are 0 after such a load, and why."""
 TIMES: Mapping[str, tuple[str, float, float]] = {

@@ -166,14 +166,14 @@ class EventFeed:
         for follower in self._each():
             follower.end()
 
-    def tokens(self) -> set[int]:
-        """Return the ids of the tokens that follow now."""
-        return {one.who.token for one in self._each()}
+    def principals(self) -> set[Principal]:
+        """Return who follows now."""
+        return {one.who for one in self._each()}
 
-    def end(self, tokens: Collection[int]) -> None:
-        """End the clients of some tokens."""
+    def end(self, principals: Collection[Principal]) -> None:
+        """End the clients of some principals."""
         for follower in self._each():
-            if follower.who.token in tokens:
+            if follower.who in principals:
                 follower.end()
 
     def _each(self) -> Iterator[Follower]:

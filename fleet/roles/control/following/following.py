@@ -14,6 +14,8 @@ from fleet.adapters.sql.event_rows import EventLog
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.ground.metrics import events as counted
 from fleet.ground.tasks import Backoff, keep_running
+from fleet.roles.control.access import Principal
+from fleet.roles.control.accounts.access import AccountAccess
 from fleet.roles.control.following.feed import EventFeed
 from fleet.roles.control.following.live import LiveTranscripts
 from fleet.roles.control.following.stream import EventStreams
@@ -22,7 +24,7 @@ from fleet.roles.control.following.tail import EventTail
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 5.0
-"""From one look for tokens that another process revoked to the next."""
+"""From one look for tokens and sign-ins that another process ended to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,10 @@ class Following:
     tail: EventTail
     live: LiveTranscripts
     tokens: TokenRows
+    accounts: AccountAccess
 
     @classmethod
-    def of(cls, database: Database, store: Store) -> "Following":
+    def of(cls, database: Database, store: Store, accounts: AccountAccess) -> "Following":
         log_of_events, matches = EventLog(database), DeviceMatches(database)
         feed = EventFeed(matches)
         return cls(
@@ -45,6 +48,7 @@ class Following:
             tail=EventTail(log_of_events, feed),
             live=LiveTranscripts(Transcripts(store)),
             tokens=TokenRows(database),
+            accounts=accounts,
         )
 
     async def run(self) -> None:
@@ -52,30 +56,42 @@ class Following:
         with ExitStack() as stack:
             stack.enter_context(counted.followers.following(lambda: float(self.feed.count)))
             async with asyncio.TaskGroup() as group:
-                parts = {"events": self.tail.run, "transcripts": self.live.run, "tokens": self._check_tokens}
+                parts = {"events": self.tail.run, "transcripts": self.live.run, "principals": self._check_principals}
                 for name, work in parts.items():
                     group.create_task(keep_running(name, work, Backoff(limit=2.0)), name=name)
 
-    def forget(self, tokens: Collection[int]) -> None:
+    def forget_tokens(self, tokens: Collection[int]) -> None:
         """End the streams of tokens that were revoked."""
-        self.feed.end(tokens)
-        self.live.end(tokens)
+        self._end({one for one in self._principals() if one.token in tokens})
 
-    async def _check_tokens(self) -> None:
+    def forget_sign_ins(self, *, digest: str = "", account: int = 0) -> None:
+        """End the streams of one sign-in, or of all of an account."""
+        signed_in = {one: one.sign_in for one in self._principals() if one.sign_in is not None}
+        self._end({one for one, how in signed_in.items() if how.digest == digest or how.account == account})
+
+    async def _check_principals(self) -> None:
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            await self.check_tokens()
+            await self.check_principals()
 
-    async def check_tokens(self) -> None:
-        """End the streams of tokens that another process has revoked.
+    async def check_principals(self) -> None:
+        """End the streams of tokens and sign-ins that another process has ended.
 
         Raises:
             Unavailable: The database does not answer; the streams go on.
         """
-        # Operators of the file have no token in SQL.
-        following = (self.feed.tokens() | self.live.tokens()) - {0}
-        if following:
-            self.forget(following - await self.tokens.existing(following))
+        # Operators of the file have neither.
+        following = self._principals()
+        if tokens := {one.token for one in following} - {0}:
+            self.forget_tokens(tokens - await self.tokens.existing(tokens))
+        self._end(await self.accounts.ended(following))
+
+    def _principals(self) -> set[Principal]:
+        return self.feed.principals() | self.live.principals()
+
+    def _end(self, principals: Collection[Principal]) -> None:
+        self.feed.end(principals)
+        self.live.end(principals)
 
     def close(self) -> None:
         """End the streams of all clients: the process stops."""

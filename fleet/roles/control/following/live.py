@@ -70,14 +70,14 @@ class LiveTranscripts:
         for one in self._each():
             one.end()
 
-    def tokens(self) -> set[int]:
-        """Return the ids of the tokens that watch now."""
-        return {one.who.token for one in self._each()}
+    def principals(self) -> set[Principal]:
+        """Return who watches now."""
+        return {one.who for one in self._each()}
 
-    def end(self, tokens: Collection[int]) -> None:
-        """End the watchers of some tokens."""
+    def end(self, principals: Collection[Principal]) -> None:
+        """End the watchers of some principals."""
         for one in self._each():
-            if one.who.token in tokens:
+            if one.who in principals:
                 one.end()
 
     def _each(self) -> Iterator[Watcher]:

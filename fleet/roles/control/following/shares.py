@@ -37,5 +37,5 @@ def check_count(count: int, most: int, what: str) -> None:
 
 
 def is_same_token(one: Principal, other: Principal) -> bool:
-    """Return whether two requests were sent with one token."""
+    """Return whether two requests were sent with one token, or by one account."""
     return (one.token, one.tenant, one.kind, one.name) == (other.token, other.tenant, other.kind, other.name)

@@ -1,7 +1,8 @@
-"""Deletes what is kept for a time only: answers to repeated requests, and old rows of the audit log."""
+"""Deletes what is kept for a time only: answers to repeated requests, ended sign-ins, old rows of the audit log."""
 
 import asyncio
 
+from fleet.adapters.sql.account_rows import SignOuts
 from fleet.adapters.sql.audit_rows import AuditRows
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.idempotency_rows import IdempotencyRows
@@ -23,7 +24,7 @@ class Tidying:
 
     def __init__(self, database: Database, audit_days: int) -> None:
         self._idempotency, self._audit = IdempotencyRows(database), AuditRows(database)
-        self._audit_days = audit_days
+        self._sign_outs, self._audit_days = SignOuts(database), audit_days
 
     async def run(self, fence: str) -> None:
         """Tidy until cancelled."""
@@ -38,6 +39,7 @@ class Tidying:
             Unavailable: The database does not answer.
         """
         await self._idempotency.tidy(now)
+        await self._sign_outs.tidy(now)
         kept = max(self._audit_days, _LEAST_DAYS) * _DAY_MS
         while self._audit_days and await self._audit.tidy(now - kept):
             pass

@@ -26,6 +26,10 @@ _SAFE = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+_COOKIE = (
+    "Set by `POST /v1/session`; its name ends with the port of control, and has no `__Host-` on HTTP. A request that "
+    "changes something also needs the `Origin` of control, which browsers send."
+)
 _PROBLEM: dict[str, Any] = {
     "type": "object",
     "required": ["type", "title", "status", "code", "detail", "request_id"],
@@ -94,7 +98,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schemas.pop(name, None)
     schemas["Problem"] = _PROBLEM
     scopes = ", ".join(f"`{scope}`: {meaning}" for scope, meaning in MEANINGS.items())
-    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "description": f"Scopes: {scopes}"}}
+    components["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": f"Scopes: {scopes}"},
+        "session": {"type": "apiKey", "in": "cookie", "name": "__Host-fleet-8003", "description": _COOKIE},
+    }
     for route in routes:
         for method in (route.methods or ()) if route.include_in_schema else ():
             complete(found["paths"][route.path_format][method.lower()], route)

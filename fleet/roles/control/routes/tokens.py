@@ -1,27 +1,18 @@
 """`/v1/tokens`: bearer tokens of people and programs."""
 
-import asyncio
 import secrets
 from typing import Annotated
 
 from fastapi import Path, Request, Response
 
+from fleet.adapters.sql.account_rows import AccountRows
 from fleet.adapters.sql.audit_rows import Origin
 from fleet.adapters.sql.token_rows import FIRST_TENANT, NameTaken, TokenRow, TokenRows
 from fleet.core.permissions import EVERY_SCOPE, SCOPES, TOKENS_WRITE
-from fleet.core.rates import Buckets
-from fleet.roles.control.access import (
-    WRONG_TOKENS,
-    Principal,
-    Who,
-    address_of,
-    digest_of_token,
-    milliseconds,
-    source_of,
-    too_many,
-)
+from fleet.roles.control.access import Principal, Who, digest_of_token, milliseconds, source_of
 from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
+from fleet.roles.control.first_token import wrong_code
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.request_ids import request_id
 from fleet.roles.control.routing import OPEN, RouteNotes, RouteOptions, Routes
@@ -43,11 +34,12 @@ class TokensRoutes:
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services = services
         self._rows = TokenRows(services.database)
-        self._wrong = Buckets(WRONG_TOKENS)
         routes.add("GET /tokens", self.list_tokens, TOKENS_WRITE)
         routes.add("POST /tokens", self.make, TOKENS_WRITE, model=MadeToken, status=201)
         notes = RouteNotes(refusals=(403,))
-        code = RouteOptions(model=MadeToken, status=201, largest_body=_LARGEST_CODE, gate=self._admit_code, notes=notes)
+        code = RouteOptions(
+            model=MadeToken, status=201, largest_body=_LARGEST_CODE, gate=services.first_token.admit, notes=notes
+        )
         routes.add("POST /tokens:first", self.make_first, OPEN, **code)
         routes.add("GET /tokens/{token}", self.read, TOKENS_WRITE)
         routes.add("DELETE /tokens/{token}", self.revoke, TOKENS_WRITE, status=204)
@@ -79,22 +71,14 @@ class TokensRoutes:
         """Make the first token, with all scopes, by the code that control shows on its console."""
         code = self._services.first_token
         if not code.matches(given.code):
-            raise _wrong_code()
+            raise wrong_code()
         origin = Origin(FIRST_TENANT, "code", source_of(request), request_id(request))
         async with self._services.changes.begin(request, origin) as change:
-            if await TokenRows(change.sql).any_exist():
-                raise Problem(403, "wrong-code", "there is a token already")
+            if await TokenRows(change.sql).any_exist() or await AccountRows(change.sql).any_exist():
+                raise Problem(403, "wrong-code", "there is a token or an account already")
             answer = await _add(change, FIRST_TENANT, given.name, SCOPES, None)
         code.spend()
         return answer
-
-    def _admit_code(self, request: Request) -> None:
-        """Refuse a request that cannot have the code, before its body is read; every other one counts as a try."""
-        if not self._services.first_token.valid:
-            raise _wrong_code()
-        wait = self._wrong.take(address_of(request), asyncio.get_running_loop().time())
-        if wait:
-            raise too_many("too many codes from this address", wait)
 
     async def revoke(self, who: Who, token: TokenId, request: Request) -> Response:
         """Revoke a token and end its streams. Other processes of control refuse it after at most two seconds."""
@@ -106,13 +90,8 @@ class TokensRoutes:
             await change.audit("token.revoke", f"token/{token}", before=_values(found))
             answer = change.answer(status=204)
         self._services.access.forget(token)
-        self._services.following.forget([token])
+        self._services.following.forget_tokens([token])
         return answer
-
-
-def _wrong_code() -> Problem:
-    detail = "this code is wrong, expired or used; control shows one while no token exists"
-    return Problem(403, "wrong-code", detail, headers={"Connection": "close"})
 
 
 async def _add(
@@ -144,7 +123,7 @@ def _checked(who: Principal, wanted: NewToken) -> int | None:
     expires = milliseconds_of(wanted.expires)
     if expires is not None and expires <= milliseconds():
         raise Problem(422, "invalid", "expires must be in the future")
-    if who.expires is not None and (expires is None or expires > who.expires):
+    if who.token and who.expires is not None and (expires is None or expires > who.expires):
         raise Problem(403, "outlives", "a token cannot make one that expires later than itself")
     return expires
 

@@ -1,0 +1,1 @@
+"""Accounts of operators: passwords, sign-ins, and what a browser sends of them."""
