@@ -80,4 +80,9 @@ def test_a_source_that_is_away_gives_no_answer(said: str) -> None:
 
 
 def test_the_locks_that_are_audited_are_those_that_are_there() -> None:
-    assert set(audit.LOCKS) == {path.name for path in SCRIPT.parents[1].glob("*.lock")}
+    root = SCRIPT.parents[1]
+    found = [
+        *root.glob("*.lock"),
+        *(path for part in ("deploy", "docs", "tests") for path in (root / part).rglob("*.lock")),
+    ]
+    assert set(audit.LOCKS) == {str(path.relative_to(root)) for path in found}
