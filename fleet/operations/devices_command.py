@@ -14,7 +14,7 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.local_time import offset
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural
-from fleet.operations import calls_command, ownership_command, registry_command
+from fleet.operations import calls_command, desired_command, ownership_command, registry_command
 from fleet.operations.connect import open_store, operation, read_mac
 from fleet.operations.control_access import Direct, find_control
 from fleet.operations.decision_output import print_outcome
@@ -27,11 +27,13 @@ from fleet.operations.ownership_command import POWER_CYCLE
 from fleet.wire.control.devices import DecisionOutcome
 
 app = typer.Typer(
-    help="Devices: list, search, call, bind, accept claims, revoke, notify, forget.", no_args_is_help=True
+    help="Devices: list, search, call, desired, drift, bind, accept claims, revoke, notify, forget.",
+    no_args_is_help=True,
 )
 app.add_typer(ownership_command.app)
 app.add_typer(registry_command.app)
 app.add_typer(calls_command.app)
+app.add_typer(desired_command.app)
 app.command()(notify)
 
 Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]

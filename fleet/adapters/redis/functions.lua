@@ -1082,14 +1082,18 @@ end
 
 -- K: own, record, outcomes of jobs  A: worker, fence, outcome, text, mac, id
 -- Ends an operator's call, once; its record stays for its life from now on. Returns 0 if it had ended, or is forgotten.
--- The outcome of a job's call is also added to those that control collects.
+-- The outcome of a job's call is also added to those that control collects; that of a desired state to a stream of its
+-- own, whose name ends with `s`.
 local function operator_call_end(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local known = redis.call('HMGET', K[2], 'st', 'life', 'job')
   if not known[1] or known[1] == 'ended' then return 0 end
   redis.call('HSET', K[2], 'st', 'ended', 'out', A[3], 'text', A[4], 'ended', now())
   redis.call('PEXPIRE', K[2], known[2])
-  if known[3] then redis.call('XADD', K[3], '*', 'm', A[5], 'c', A[6], 'o', A[3], 't', A[4]) end
+  if known[3] then
+    local stream = string.find(A[6], 'state-', 1, true) == 1 and K[3] .. 's' or K[3]
+    redis.call('XADD', stream, '*', 'm', A[5], 'c', A[6], 'o', A[3], 't', A[4])
+  end
   return 1
 end
 

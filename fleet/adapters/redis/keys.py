@@ -98,6 +98,10 @@ class JobKeys:
         """Return the stream of the outcomes of jobs' calls that control has not stored yet."""
         return f"{prefix(shard)}jo"
 
+    def state_outcomes(self, shard: int) -> str:
+        """Return the same of the calls that desired states make."""
+        return f"{prefix(shard)}jos"
+
 
 class DeviceKeys(ShardKeys, JobKeys):
     """Names of the keys that a device has once, for one number of shards."""

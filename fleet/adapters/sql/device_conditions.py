@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from fleet.adapters.sql.agent_names import ONE_OF, agent_meets
+from fleet.adapters.sql.desired_schema import DESIRED_STATE
 from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.adapters.sql.schema import DEVICE, DEVICE_TAG, GROUP, GROUP_MEMBER, LISTED_TOOL
 from fleet.adapters.sql.text_conditions import Clause, escaped, text_meets
@@ -84,6 +85,8 @@ class Conditions:
             return self._containing(needle(part.text))
         if not isinstance(part, Comparison) or part.operator == "!=":
             return None
+        if part.field == "drift":
+            return self._drifting() if part.operator == "=" and part.value else None
         if part.field in ("tag", "tool", "group"):
             return None if _is_pattern(part) else self._related(part, part.operator)
         indexed = part.operator == "=" and part.field in (*_INDEXED_TEXTS, "mac", "online")
@@ -103,6 +106,9 @@ class Conditions:
             return _mac(str(value), operator)
         if name == "online":
             return DEVICE.c.online.is_(value)
+        if name == "drift":
+            drifting = DEVICE.c.mac.in_(self._drifting())
+            return drifting if value else not_(drifting)
         if name == "agent":
             return agent_meets(self.tenant, str(value), operator)
         if name in _TEXTS:
@@ -126,6 +132,9 @@ class Conditions:
             )
         groups = select(GROUP.c.id).where(GROUP.c.tenant == self.tenant, text_meets(GROUP.c.name, value, operator))
         return select(GROUP_MEMBER.c.mac).where(GROUP_MEMBER.c.group.in_(groups))
+
+    def _drifting(self) -> Select[tuple[int]]:
+        return select(DESIRED_STATE.c.mac).where(DESIRED_STATE.c.tenant == self.tenant, DESIRED_STATE.c.drift)
 
     def _containing(self, characters: str) -> Select[tuple[int]] | None:
         if len(characters) < _SHORTEST_INDEXED:

@@ -2,6 +2,7 @@
 
 from sqlalchemy import delete, func, insert, select, update
 
+from fleet.adapters.sql.desired_rows import leave_desired
 from fleet.adapters.sql.device_conditions import search_text
 from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.adapters.sql.schema import DEVICE, DEVICE_TAG, GROUP_MEMBER, TENANT
@@ -52,7 +53,8 @@ class DeviceMoves:
     async def move(self, mac: str, source: int, target: int) -> bool:
         """Give a device with its name, notes and tags to another tenant; return whether it was one of `source`.
 
-        It leaves its groups and its agent, which belong to the tenant. Its history stays with the old tenant.
+        It leaves its groups, its agent and its desired state, which belong to the tenant. Its history stays with the
+        old tenant.
         """
         number = mac_number(mac)
         async with self._sql.writing() as connection:
@@ -63,4 +65,5 @@ class DeviceMoves:
             await connection.execute(update(DEVICE).where(DEVICE.c.mac == number).values(values))
             await connection.execute(update(DEVICE_TAG).where(DEVICE_TAG.c.mac == number).values(tenant=target))
             await connection.execute(delete(GROUP_MEMBER).where(GROUP_MEMBER.c.mac == number))
+            await leave_desired(connection, number)
         return True

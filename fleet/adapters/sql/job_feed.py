@@ -4,7 +4,7 @@ The fence of the lease is in a row that every transaction looks at first and kee
 passed on changes nothing more.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
@@ -62,6 +62,13 @@ class JobFeed:
             if cast("CursorResult[Any]", await connection.execute(held)).rowcount == 0:
                 raise Fenced("another process works on jobs")
             yield connection
+
+    async def note_events(
+        self, connection: AsyncConnection, events: Sequence[tuple[int, int, str, int, Mapping[str, Any]]]
+    ) -> None:
+        """Store events in a transaction of this lease; see `add_events`."""
+        if events:
+            await add_events(connection, self.fence, events)
 
     async def active(self) -> list[JobRow]:
         """Return the jobs that are not over."""

@@ -93,6 +93,9 @@ DEVICE_FIELDS: Mapping[str, Field] = {
     "state": _texts("`registered`, `waiting`, `bound`, `refused` or `revoked`"),
     "firmware": Field(_version, _ORDER, description="the version; `2.5` is equal to `2.5.0`"),
     "online": Field(_boolean, ("=", "!="), description="whether the device is connected; `online` alone is enough"),
+    "drift": Field(
+        _boolean, ("=", "!="), description="whether it reports another value than it should (`drift` alone)"
+    ),
     "first_seen": Field(_time, _ORDER, description="the first bootstrap or connection"),
     "last_seen": Field(_time, _ORDER, description="the last bootstrap or the end of the last connection"),
     "last_boot": Field(_time, _ORDER, description="the last bootstrap"),

@@ -14,11 +14,12 @@ from fleet.ground.metrics import (
     jobs,
     process,
     providers,
+    states,
     turns,
 )
 from fleet.ground.metrics.definition import METRICS, OTHER, Metric
 
-MODULES = (turns, calls, audio, broker, http, providers, process, bounds, events, jobs, alerts, accounts)
+MODULES = (turns, calls, audio, broker, http, providers, process, bounds, events, jobs, alerts, accounts, states)
 
 
 def all_metrics() -> Sequence[Metric]:

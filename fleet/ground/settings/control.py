@@ -45,6 +45,9 @@ class ControlGroup(SettingGroup):
     """How long the audit log is kept; 0 keeps it for ever. The database keeps the last 30 days in any case."""
     job_days: int = setting(90, ("control",), unit="days", ge=1, le=3650)
     """How long control keeps jobs that are over, and what happened on each device; at most 1,000 jobs of a tenant."""
+    state_poll_hours: float = setting(6.0, ("control",), unit="hours", ge=0, le=720)
+    """How often a device with a desired state is asked what it reports, unless something happens sooner; 0 asks it only
+    when it connects, or when something was set."""
     rate_control: str = setting("50/200", ("control",), syntax=RATE)
     """Requests of one token to one process of control."""
 

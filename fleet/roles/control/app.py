@@ -29,6 +29,7 @@ from fleet.roles.control.routes.assignments import AssignmentsRoutes
 from fleet.roles.control.routes.audit import AuditRoutes
 from fleet.roles.control.routes.claims import ClaimRoutes
 from fleet.roles.control.routes.conversations import ConversationRoutes
+from fleet.roles.control.routes.desired import DesiredRoutes
 from fleet.roles.control.routes.device_calls import DeviceCallRoutes
 from fleet.roles.control.routes.device_decisions import DecisionRoutes
 from fleet.roles.control.routes.device_ends import EndRoutes
@@ -58,7 +59,7 @@ _NOUNS = (
     *(AccountsRoutes, AuditRoutes, MeRoutes, SessionRoutes, SystemRoutes, TokensRoutes),
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
-    *(DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, TalkRoutes),
+    *(DesiredRoutes, DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, TalkRoutes),
     *(JobRoutes, JobExecutionRoutes),
 )
 """Each adds the routes of one noun."""

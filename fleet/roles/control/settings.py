@@ -18,6 +18,7 @@ class ControlSettings:
     conversation_days: int
     audit_days: int
     job_days: int
+    state_poll_hours: float
     renewal_days: float
     timezone: str
     talk_url: str | None

@@ -49,6 +49,10 @@ ZERO: Mapping[str, str] = {
         "no control is part of this site; tests/integration/sql/test_jobs.py counts them",
     ),
     "fleet_sign_ins": "no control is part of this site; tests/integration/control/test_sign_in.py counts them",
+    **dict.fromkeys(
+        ("fleet_state_rounds", "fleet_state_rounds_active", "fleet_devices_drifting"),
+        "no control is part of this site; tests/integration/sql/test_desired_states.py counts them",
+    ),
 }
 """Metrics that are 0 after such a load, and why."""
 TIMES: Mapping[str, tuple[str, float, float]] = {

@@ -106,7 +106,7 @@ async def _leave_indices(store: Store, mac: str, source: str | None) -> None:
         for member in await store.ask(cast("Awaitable[list[str]]", store.client.zrange(calls, 0, -1))):
             if member.startswith(f"{mac}|"):
                 pipe.zrem(calls, member)
-    for stream in (names.operator_calls(shard), names.job_outcomes(shard)):
+    for stream in (names.operator_calls(shard), names.job_outcomes(shard), names.state_outcomes(shard)):
         for entry, fields in await store.ask(cast("Awaitable[list[Any]]", store.client.xrange(stream))):
             if mac in fields.get("m", ""):
                 pipe.xdel(stream, entry)

@@ -56,6 +56,15 @@ class JobCalls:
 
     def __init__(self, store: Store, fence: int) -> None:
         self._store, self._fence = store, fence
+        self.most_queued, self._outcomes = MOST_QUEUED, store.keys.job_outcomes
+
+    @classmethod
+    def of_states(cls, store: Store, fence: int) -> "JobCalls":
+        """Return the same for the calls that desired states make, whose ids begin with `state-`."""
+        calls = cls(store, fence)
+        # Jobs go first: a person watches them.
+        calls.most_queued, calls._outcomes = MOST_QUEUED // 2, store.keys.state_outcomes
+        return calls
 
     @property
     def _shards(self) -> range:
@@ -98,7 +107,7 @@ class JobCalls:
             "fleet_job_calls_put",
             [keys.operator_calls(shard), keys.operator_records(shard), keys.job_fence(shard), *records],
             [
-                *(self._fence, round(KEPT_SECONDS * 1000), within_ms, MOST_QUEUED, MOST_RECORDS),
+                *(self._fence, round(KEPT_SECONDS * 1000), within_ms, self.most_queued, MOST_RECORDS),
                 *(word for words in described for word in words),
             ],
         )
@@ -108,7 +117,7 @@ class JobCalls:
         """Return the oldest outcomes of each shard."""
         pipe = self._store.client.pipeline(transaction=False)
         for shard in self._shards:
-            pipe.xrange(self._store.keys.job_outcomes(shard), count=max(1, AT_ONCE // len(self._shards)))
+            pipe.xrange(self._outcomes(shard), count=max(1, AT_ONCE // len(self._shards)))
         found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
         return [
             JobOutcome(shard, entry, fields["m"], fields["c"], fields["o"], fields["t"])
@@ -125,7 +134,7 @@ class JobCalls:
             records = [keys.operator_call(one.device, one.call) for one in some]
             await self._store.call(
                 "fleet_job_calls_forget",
-                [keys.job_outcomes(shard), keys.operator_records(shard), *records],
+                [self._outcomes(shard), keys.operator_records(shard), *records],
                 [word for one in some for word in (one.entry, f"{one.device}|{one.call}")],
             )
 

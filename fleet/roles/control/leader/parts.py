@@ -13,6 +13,7 @@ from fleet.roles.control.leader.job_devices import JobDevices
 from fleet.roles.control.leader.job_feeder import JobFeeder
 from fleet.roles.control.leader.job_removal import JobRemoval
 from fleet.roles.control.leader.lead import BackgroundPart
+from fleet.roles.control.leader.state_keeper import StateKeeper
 from fleet.roles.control.leader.tidying import Tidying
 from fleet.roles.control.services import ControlServices
 
@@ -22,9 +23,12 @@ def background_parts(services: ControlServices) -> list[BackgroundPart]:
     copies = DeviceCopies(services.store, services.database, CopyPace(presence_days=services.settings.event_days))
     feeder = JobFeeder(services.store, services.database, services.settings.timezone)
 
+    keeper = StateKeeper(services.store, services.database, copies.refresh, services.settings.state_poll_hours)
+
     def offer(stored: Sequence[StoredEvent]) -> None:
         services.following.tail.offer(stored)
         feeder.notice(stored)
+        keeper.notice(stored)
 
     shards = range(services.store.keys.shards)
     collector = EventCollector(Outbox(services.store), services.database, copies.refresh, offer, shards)
@@ -39,5 +43,6 @@ def background_parts(services: ControlServices) -> list[BackgroundPart]:
         BackgroundPart("devices of jobs", JobDevices(services.database).run),
         BackgroundPart("jobs", feeder.run),
         BackgroundPart("old jobs", JobRemoval(services.database, services.settings.job_days).run),
+        BackgroundPart("desired states", keeper.run),
         BackgroundPart("history", HistorySweeper(services.database, lives).run),
     ]
