@@ -1,5 +1,7 @@
 """`notify` of firmware 2.5, played by a simulated device that gets the file over HTTP."""
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -54,6 +56,31 @@ async def test_an_idle_device_plays_a_notification_with_its_subtitles_and_says_n
         assert device.report.counters["downlink_played"] == 30
         assert device.report.counters["queue_deepest"] <= NEWEST.queue
         assert (broken(device), len(server.messages), device.journal.counters["gaps"]) == (set(), said, 0)
+
+
+@pytest.mark.requirement("XZ-041")
+async def test_the_file_is_read_as_it_is_played_and_the_connection_closed_with_its_last_byte(
+    server: ScriptedServer,
+) -> None:
+    packets, played_at_close = 60, list[int]()
+    content = spoken(packets)
+    async with powered(server, NEWEST) as device:
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content)
+            with suppress(OSError):
+                await reader.read()
+            played_at_close.append(device.report.counters["downlink_played"])
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1") as files:
+            port = files.sockets[0].getsockname()[1]
+            server.send(type="notify", audio_url=f"http://127.0.0.1:{port}/n.ogg")
+            assert (await step(device, "notified"))["fault"] == ""
+            assert await device.until(5, lambda: bool(played_at_close))
+    # When it closes, no more is left than its queue holds, and what sounds.
+    assert played_at_close[0] >= packets - NEWEST.queue - 1
 
 
 @pytest.mark.requirement("XZ-042")

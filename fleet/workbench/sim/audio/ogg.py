@@ -13,50 +13,77 @@ class OggError(Exception):
     """A file that firmware gives up on."""
 
 
-def read_opus(content: bytes) -> list[bytes]:
-    """Return the Opus packets of a file that holds one mono stream.
+class OggReader:
+    """Reads a file that comes in pieces; it keeps no more than a page."""
 
-    Raises:
-        OggError: It is no such file, or it ends in the midst of a packet.
-    """
-    packets = list(_packets(content))
-    if len(packets) < 2 or not packets[0].startswith(_HEAD) or not packets[1].startswith(_TAGS):
-        raise OggError("no Opus stream")
-    if packets[0][_CHANNELS : _CHANNELS + 1] != b"\x01":
-        raise OggError("the stream is not mono")
-    if len(packets) == 2:
-        raise OggError("the stream has no audio")
-    return packets[2:]
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._begun = b""
+        self._serial: bytes | None = None
+        self._found = 0
+        """Packets, with the two heads."""
 
+    def feed(self, content: bytes) -> list[bytes]:
+        """Return the Opus packets that a piece completes.
 
-def _packets(content: bytes) -> Iterator[bytes]:
-    begun, stream = b"", None
-    for serial, table, body in _pages(content):
-        if stream not in (None, serial):
+        Raises:
+            OggError: Firmware stops here.
+        """
+        self._bytes += content
+        return [packet for page in iter(self._page, None) for packet in self._packets(*page)]
+
+    def finish(self) -> None:
+        """Note the end of the file.
+
+        Raises:
+            OggError: It holds no whole stream.
+        """
+        if self._bytes or self._begun:
+            if self._begun:
+                raise OggError("the file ends in the midst of a packet")
+            raise OggError("the file ends in the midst of a page")
+        if self._found < 2:
+            raise OggError("no Opus stream")
+        if self._found == 2:
+            raise OggError("the stream has no audio")
+
+    def _page(self) -> tuple[bytes, bytes] | None:
+        """Remove the next page; return its segment table and body, or None while it is incomplete."""
+        head = bytes(self._bytes[:_HEADER])
+        if not b"OggS\0".startswith(head[:5]):
+            raise OggError("no Ogg page")
+        if len(head) < _HEADER:
+            return None
+        table = bytes(self._bytes[_HEADER : _HEADER + head[-1]])
+        start = _HEADER + head[-1]
+        end = start + sum(table)
+        if len(table) < head[-1] or end > len(self._bytes):
+            return None
+        if self._serial not in (None, head[14:18]):
             raise OggError("more than one stream")
-        stream, at = serial, 0
+        self._serial, body = head[14:18], bytes(self._bytes[start:end])
+        del self._bytes[:end]
+        return table, body
+
+    def _packets(self, table: bytes, body: bytes) -> Iterator[bytes]:
+        at = 0
         for size in table:
-            begun += body[at : at + size]
+            self._begun += body[at : at + size]
             at += size
-            if len(begun) > _LARGEST_PACKET and not begun.startswith(_TAGS):
+            if len(self._begun) > _LARGEST_PACKET and not self._begun.startswith(_TAGS):
                 raise OggError(f"a packet of more than {_LARGEST_PACKET} bytes")
             if size < _LACING:
-                yield begun
-                begun = b""
-    if begun:
-        raise OggError("the file ends in the midst of a packet")
+                packet, self._begun = self._begun, b""
+                self._found += 1
+                if self._found > 2:
+                    yield packet
+                else:
+                    _check_head(self._found, packet)
 
 
-def _pages(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield serial number, segment table and body of each page."""
-    at = 0
-    while at < len(content):
-        head = content[at : at + _HEADER]
-        if len(head) < _HEADER or not head.startswith(b"OggS\0"):
-            raise OggError("no Ogg page")
-        table = content[at + _HEADER : at + _HEADER + head[-1]]
-        start = at + _HEADER + len(table)
-        at = start + sum(table)
-        if len(table) < head[-1] or at > len(content):
-            raise OggError("the file ends in the midst of a page")
-        yield head[14:18], table, content[start:at]
+def _check_head(number: int, packet: bytes) -> None:
+    if not packet.startswith((_HEAD, _TAGS)[number - 1]):
+        raise OggError("no Opus stream")
+    if number == 1 and packet[_CHANNELS : _CHANNELS + 1] != b"\x01":
+        raise OggError("the stream is not mono")
+

@@ -5,20 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import httpx2
-
 from fleet.workbench.sim.audio import toc
-from fleet.workbench.sim.audio.ogg import OggError, read_opus
+from fleet.workbench.sim.audio.ogg import OggError, OggReader
 from fleet.workbench.sim.firmware.parts import DeviceParts
 from fleet.workbench.sim.firmware.state_actions import StateActions
 from fleet.workbench.sim.messages.message import JsonObject, item, number, text
-from fleet.workbench.sim.network.https import web
+from fleet.workbench.sim.network.slow_reader import HttpError, slow_get
 from fleet.workbench.sim.records.audit import Finding
+from fleet.workbench.sim.records.journal import Journal
 from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.runtime.state import State
 
-_HTTP_SECONDS = 5.0
-_LARGEST = 16_777_216
 _LOOK_SECONDS = 0.02
 _UINT32 = 2**32
 _SHORTEST_MS = 5.0
@@ -110,53 +107,60 @@ class NotificationPlayer:
             self.stop()
 
     async def _play(self, notice: Notice) -> str:
-        """Return why it was not played to its end, empty when it was."""
+        """Return why it was not played to its end, empty when it was.
+
+        The file is read as fast as there is room for its packets, and the connection is closed with the last byte, or
+        when somebody stops it.
+        """
+        shown = _Subtitles(notice, self._journal)
         try:
-            packets = read_opus(await _fetch(notice.url))
-            if any(toc.duration_ms(packet) < _SHORTEST_MS for packet in packets):
-                raise OggError("packets of less than 5 ms")
-        except (OggError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+            async with slow_get(notice.url) as body:
+                reader = OggReader()
+                while self._notice is notice and (piece := await body.read()):
+                    for packet in reader.feed(piece):
+                        await self._push(notice, packet, shown)
+            if self._notice is notice:
+                reader.finish()
+        except (OggError, HttpError, OSError, ValueError) as error:
             self._journal.violate("notify-audio", f"{notice.url}: {str(error) or type(error).__name__}")
-            return str(error)
-        playback, left, played, lasts = self._parts.playback, list(notice.subtitles), 0.0, 0.0
-        for packet in packets:
-            # Firmware's reader waits for room, so that the server is slowed down by TCP.
-            while playback.speaker.full and self._notice is notice:
-                await asyncio.sleep(_LOOK_SECONDS)
-                playback.advance()
-            if self._notice is not notice:
-                return "stopped"
-            lasts = toc.duration_ms(packet)
-            playback.push(packet, lasts / 1000)
-            played += lasts
-            self._show(left, played - lasts * (playback.speaker.depth + 1))
+            return str(error) or type(error).__name__
+        playback = self._parts.playback
         while not playback.is_idle() and self._notice is notice:
             await asyncio.sleep(_LOOK_SECONDS)
-            self._show(left, played - lasts * (playback.speaker.depth + 1))
+            shown.show(playback.speaker.depth)
+        if self._notice is not notice:
+            return "stopped"
         playback.speaker.end_answer()
         return ""
 
-    def _show(self, left: list[tuple[float, str]], position: float) -> None:
-        while left and left[0][0] <= position:
-            self._journal.note("subtitle", text=left.pop(0)[1])
+    async def _push(self, notice: Notice, packet: bytes, shown: "_Subtitles") -> None:
+        lasts, playback = toc.duration_ms(packet), self._parts.playback
+        if lasts < _SHORTEST_MS:
+            raise OggError("packets of less than 5 ms")
+        while playback.speaker.full and self._notice is notice:
+            await asyncio.sleep(_LOOK_SECONDS)
+            playback.advance()
+        if self._notice is notice:
+            playback.push(packet, lasts / 1000)
+            shown.pushed(lasts)
+            shown.show(playback.speaker.depth)
 
 
-async def _fetch(url: str) -> bytes:
-    """Fetch a file as firmware does: 2xx, no redirect, with a length or in chunks.
+class _Subtitles:
+    """Shows the texts of a notification while its packets are played."""
 
-    Raises:
-        OggError: Another status, or too much.
-        HTTPError: It cannot be fetched.
-    """
-    async with web(_HTTP_SECONDS) as client, client.stream("GET", url) as response:
-        if not response.is_success:
-            raise OggError(f"status {response.status_code}")
-        content = b""
-        async for block in response.aiter_raw():
-            content += block
-            if len(content) > _LARGEST:
-                raise OggError("too large")
-    return content
+    def __init__(self, notice: Notice, journal: Journal) -> None:
+        self._left, self._journal = list(notice.subtitles), journal
+        self._pushed = self._lasts = 0.0
+
+    def pushed(self, lasts: float) -> None:
+        """Note a packet of so many ms."""
+        self._pushed, self._lasts = self._pushed + lasts, lasts
+
+    def show(self, waiting: int) -> None:
+        """Show what is due while so many packets wait."""
+        while self._left and self._left[0][0] <= self._pushed - self._lasts * (waiting + 1):
+            self._journal.note("subtitle", text=self._left.pop(0)[1])
 
 
 def _read(parsed: JsonObject) -> Notice | None:

@@ -47,11 +47,15 @@ def trusting(tls: ssl.SSLContext | None) -> Iterator[None]:
         _TRUSTED.reset(token)
 
 
+def trust() -> ssl.SSLContext:
+    """Return what the present task trusts."""
+    return _TRUSTED.get() or public_trust(trust_env=False)
+
+
 def web(seconds: float) -> httpx2.AsyncClient:
     """Return a client as firmware is one: it follows no redirect and knows no proxy.
 
     Args:
         seconds: Longest wait for each step of a request.
     """
-    trusted = _TRUSTED.get() or public_trust(trust_env=False)
-    return httpx2.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=False, verify=trusted)
+    return httpx2.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=False, verify=trust())

@@ -3,14 +3,23 @@
 import pytest
 
 from fleet.adapters.speech.opus import silence
-from fleet.workbench.sim.audio.ogg import OggError, read_opus
+from fleet.workbench.sim.audio.ogg import OggError, OggReader
 from tests.support.ogg import write_opus
 
 PACKETS = [silence(24_000, 60), b"\x58" + bytes(254), b"\x58" + bytes(600), *[b"\x58x"] * 20]
 
 
+def read_opus(content: bytes, piece: int = 1024) -> list[bytes]:
+    """Read a file in pieces."""
+    reader = OggReader()
+    packets = [one for at in range(0, len(content), piece) for one in reader.feed(content[at : at + piece])]
+    reader.finish()
+    return packets
+
+
 def test_the_packets_come_out_as_they_went_in_whatever_their_length() -> None:
-    assert read_opus(write_opus(PACKETS)) == PACKETS
+    for piece in (1, 100, 1024, 100_000):
+        assert read_opus(write_opus(PACKETS), piece) == PACKETS
 
 
 @pytest.mark.parametrize(
