@@ -227,6 +227,7 @@ def add_operator_commands() -> None:
         providers_command,
         tokens_command,
     )
+    from fleet.operations.announce_command import announce
     from fleet.operations.audit_command import audit
     from fleet.operations.commands_reference import commands
     from fleet.operations.doctor.command import doctor
@@ -236,6 +237,7 @@ def add_operator_commands() -> None:
     app.add_typer(devices_command.app, name="devices")
     app.add_typer(groups_command.app, name="groups")
     app.add_typer(jobs_command.app, name="jobs")
+    app.command("announce")(announce)
     app.add_typer(alerts_command.app, name="alerts")
     app.add_typer(agents_command.app, name="agents")
     app.add_typer(providers_command.app, name="providers")

@@ -27,6 +27,7 @@ _KINDS: tuple[tuple[re.Pattern[str], ToolKind], ...] = (
     (re.compile(r"self\.reboot|self\.system\.reconfigure_wifi"), ToolKind(leaves=True)),
     (re.compile(r"self\.upgrade_firmware"), ToolKind(300.0, slow=True, leaves=True, fails_if_answered=True)),
     (re.compile(r".*take_photo|.*camera.*"), ToolKind(seconds=70.0, slow=True, camera=True)),
+    (re.compile(r"fleet\.announce"), ToolKind(seconds=360.0)),
     (re.compile(r"self\.screen\.(?:snapshot|preview_image)"), ToolKind(seconds=70.0, slow=True)),
 )
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.agents.known_agents import KnownAgents
+from fleet.adapters.redis.announcements.clips import Clips
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.inbox import Inboxes
@@ -58,6 +59,7 @@ async def edge(
         inboxes=Inboxes(resources.store),
         documents=KnownAgents(resources.store),
         speech=engines,
+        clips=Clips(resources.store),
     )
     announcer = _announcer(resources, role, public)
     try:

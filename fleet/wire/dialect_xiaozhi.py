@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from fleet.wire import jsonrpc
+from fleet.wire import jsonrpc, notify
 from fleet.wire.dialect import Capabilities
 from fleet.wire.json_text import LARGEST_FRAME, dump, parse
 from fleet.wire.messages import (
@@ -35,6 +35,7 @@ from fleet.wire.messages import (
     ListenStopEvent,
     ListToolsCommand,
     MalformedEvent,
+    NotifyCommand,
     RegisteredCommand,
     SentenceStartCommand,
     TranscriptCommand,
@@ -198,12 +199,19 @@ def _frame(command: UsualCommand) -> dict[str, Any]:
             return _tts(command.session, "stop")
         case GoodbyeCommand():
             return {"type": "goodbye", "session_id": command.session}
-        case AlertCommand():
-            return {"type": "alert", "status": command.status, "message": command.message, "emotion": command.emotion}
+        case AlertCommand() | NotifyCommand():
+            return _outside(command)
         case InitializeCommand() | InitializedCommand() | ListToolsCommand() | CallToolCommand():
             return {"type": "mcp", "session_id": command.session, "payload": _mcp(command)}
         case _:
             assert_never(command)
+
+
+def _outside(command: AlertCommand | NotifyCommand) -> dict[str, Any]:
+    """Return a message that belongs to no session."""
+    if isinstance(command, NotifyCommand):
+        return notify.message(command.url, [notify.Subtitle(0, command.text)])
+    return {"type": "alert", "status": command.status, "message": command.message, "emotion": command.emotion}
 
 
 def _tts(session: str, state: str) -> dict[str, Any]:

@@ -118,6 +118,16 @@ class PrepareSentenceCommand(_EdgeMessage, frozen=True, tag="sentence_prepared")
     """See `StartAnswerCommand.agent`."""
 
 
+class MakeClipCommand(_EdgeMessage, frozen=True, tag="clip_asked"):
+    """To an edge: synthesise a clip of an announcement. It names no device and no session; an older edge ignores it."""
+
+    clip: str
+    text: str
+    language: str = ""
+    agent: str = ""
+    """Digest of the agent whose voice speaks."""
+
+
 class EndAnswerCommand(_EdgeMessage, frozen=True, tag="speech_ended"):
     """To an edge: the turn is over; send `tts stop` after its sentences. `index` is the number of sentences."""
 
@@ -139,6 +149,7 @@ EdgeCommand = (
     | SpeakSentenceCommand
     | PrepareSentenceCommand
     | EndAnswerCommand
+    | MakeClipCommand
 )
 
 

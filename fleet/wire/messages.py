@@ -214,6 +214,14 @@ class AlertCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class NotifyCommand:
+    """Lets an idle device play the file at a URL while it shows a text (`fleet.wire.notify`); it answers nothing."""
+
+    url: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class InitializeCommand:
     """Opens the device's tool server; the camera uploads to `vision_url` with `vision_token` where given."""
 
@@ -283,6 +291,7 @@ UsualCommand = (
     | AnswerStopCommand
     | GoodbyeCommand
     | AlertCommand
+    | NotifyCommand
     | InitializeCommand
     | InitializedCommand
     | ListToolsCommand

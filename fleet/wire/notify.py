@@ -5,6 +5,7 @@ The device does not answer. Firmware before 2.5 ignores the message; a device th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fleet.wire.firmware import parse_version
 from fleet.wire.json_text import dump
@@ -44,9 +45,13 @@ def read_subtitle(text: str) -> Subtitle | None:
     return Subtitle(int(start), words)
 
 
-def write(url: str, subtitles: Sequence[Subtitle] = ()) -> bytes | None:
-    """Return the message, or None if it is longer than `LARGEST`."""
+def message(url: str, subtitles: Sequence[Subtitle]) -> dict[str, Any]:
+    """Return the message."""
     entries = [{"start_ms": one.start_ms, "text": one.text} for one in subtitles]
-    message = {"type": "notify", "audio_url": url, **({"subtitles": entries} if entries else {})}
-    written = dump(message)
+    return {"type": "notify", "audio_url": url, **({"subtitles": entries} if entries else {})}
+
+
+def write(url: str, subtitles: Sequence[Subtitle] = ()) -> bytes | None:
+    """Return the message as text, or None if it is longer than `LARGEST`."""
+    written = dump(message(url, subtitles))
     return written if len(written) <= LARGEST else None

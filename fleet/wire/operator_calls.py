@@ -5,6 +5,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from fleet.wire.announcements import DeviceAnnouncement
+
 
 class OperatorCall(Struct, frozen=True, kw_only=True):
     """A call; its arguments fit the tool's schema."""
@@ -17,11 +19,14 @@ class OperatorCall(Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]
     idle: bool = False
     """Whether it is not sent while the device is in a session."""
+    announcement: DeviceAnnouncement | None = None
+    """What the device is told instead of a call of a tool; an older worker calls a tool that no device has."""
 
 
 LATE: Final = "it had to wait for too long"
 OFFLINE: Final = "the device is not connected"
 IN_SESSION: Final = "the device is in a session"
+AWAKE_LATER: Final = "it waits for the next session of the device"
 """Why a call was not sent, as its outcome says."""
 
 

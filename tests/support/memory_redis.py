@@ -242,6 +242,9 @@ class MemoryRedis:
     def _hkeys(self, key: str) -> list[str]:
         return list(self._get_value(key, dict) or {})
 
+    def _hvals(self, key: str) -> list[str]:
+        return list((self._get_value(key, dict) or {}).values())
+
     def _hlen(self, key: str) -> int:
         return len(self._get_value(key, dict) or {})
 

@@ -27,10 +27,11 @@ def _page(packets: Sequence[bytes], granule: int, number: int, flags: int) -> by
     table = b"".join(bytes([_LACING] * (len(one) // _LACING) + [len(one) % _LACING]) for one in packets)
     head = struct.pack("<4sBBqIII", b"OggS", 0, flags, granule, 7, number, 0) + bytes([len(table)])
     page = head + table + b"".join(packets)
-    return page[:22] + struct.pack("<I", _checksum(page)) + page[26:]
+    return page[:22] + struct.pack("<I", checksum(page)) + page[26:]
 
 
-def _checksum(page: bytes) -> int:
+def checksum(page: bytes) -> int:
+    """Return the checksum of a page whose field for it is zero."""
     value = 0
     for byte in page:
         value ^= byte << 24

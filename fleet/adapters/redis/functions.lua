@@ -1308,6 +1308,79 @@ local function events_read(K, A)
   return {known['entries-added'], known['length']}
 end
 
+-- K: clip, clips by the end of their life, their sizes  A: id, audio, ms, life ms, most bytes, prefix of the clips
+-- Stores a clip; those whose life ends first give way, if all together are too large. Returns 0 if it alone is.
+local function clip_put(K, A)
+  local at, most = now(), tonumber(A[5])
+  if #A[2] > most then return 0 end
+  redis.call('DEL', K[1])
+  redis.call('HSET', K[1], 'audio', A[2], 'ms', A[3])
+  redis.call('PEXPIRE', K[1], A[4])
+  redis.call('ZADD', K[2], at + A[4], A[1])
+  redis.call('HSET', K[3], A[1], #A[2])
+  local total = 0
+  for _, size in ipairs(redis.call('HVALS', K[3])) do total = total + size end
+  for _, id in ipairs(redis.call('ZRANGE', K[2], 0, -1)) do
+    local ended = tonumber(redis.call('ZSCORE', K[2], id)) <= at
+    if not ended and total <= most then break end
+    if id ~= A[1] then
+      total = total - redis.call('HGET', K[3], id)
+      redis.call('ZREM', K[2], id)
+      redis.call('HDEL', K[3], id)
+      redis.call('DEL', A[6] .. id)
+    end
+  end
+  return 1
+end
+
+-- K: clip, why it could not be made, clips by the end of their life  A: id, life ms
+-- Returns {ms of a clip or '', why it could not be made or ''}; a clip that is there lives on.
+local function clip_find(K, A)
+  local ms = redis.call('HGET', K[1], 'ms')
+  if not ms then return {'', redis.call('GET', K[2]) or ''} end
+  redis.call('PEXPIRE', K[1], A[2])
+  redis.call('ZADD', K[3], now() + A[2], A[1])
+  return {ms, ''}
+end
+
+-- Receipts of clips that a shard keeps for its owner, who reads them at once.
+local MOST_RECEIPTS, RECEIPT_SECONDS = '10000', 600
+
+local function receipt(stream, id, state, ms)
+  redis.call('XADD', stream, 'MAXLEN', '~', MOST_RECEIPTS, '*', 'd', id, 's', state, 'ms', ms)
+  redis.call('EXPIRE', stream, RECEIPT_SECONDS)
+end
+
+-- K: own, delivery  A: worker, fence, life ms, way, clip or ''
+-- Notes the way that a delivery takes, before it is taken.
+local function delivery_note(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  redis.call('HSET', K[2], 'way', A[4], 'at', now())
+  if A[5] ~= '' then redis.call('HSET', K[2], 'clip', A[5]) end
+  redis.call('PEXPIRE', K[2], A[3])
+  return 1
+end
+
+-- K: delivery, receipts  A: id, ms in which it may be taken
+-- Notes that a device asks for the clip of a delivery. Returns its clip, once; '' if nobody may have it (any more).
+local function clip_take(K, A)
+  local known = redis.call('HMGET', K[1], 'clip', 'at', 'taken')
+  if not known[1] or known[3] or now() > known[2] + A[2] then return '' end
+  redis.call('HSET', K[1], 'taken', now())
+  receipt(K[2], A[1], 'taken', 0)
+  return known[1]
+end
+
+-- K: delivery, receipts  A: id, state (`closed`, or `unseen` behind a proxy), ms since it was taken
+-- Notes, once, that the device has closed the connection over which it read a clip.
+local function clip_close(K, A)
+  local known = redis.call('HMGET', K[1], 'taken', 'end')
+  if not known[1] or known[2] then return 0 end
+  redis.call('HSET', K[1], 'end', A[2], 'ms', A[3])
+  receipt(K[2], A[1], A[2], A[3])
+  return 1
+end
+
 redis.register_function('fleet_lease', lease)
 redis.register_function('fleet_access', access)
 redis.register_function('fleet_access_state', access_state)
@@ -1344,6 +1417,11 @@ redis.register_function('fleet_operator_call_end', operator_call_end)
 redis.register_function('fleet_jobs_begin', jobs_begin)
 redis.register_function('fleet_job_calls_put', job_calls_put)
 redis.register_function('fleet_job_calls_forget', job_calls_forget)
+redis.register_function('fleet_clip_put', clip_put)
+redis.register_function('fleet_clip_find', clip_find)
+redis.register_function('fleet_delivery_note', delivery_note)
+redis.register_function('fleet_clip_take', clip_take)
+redis.register_function('fleet_clip_close', clip_close)
 redis.register_function('fleet_call_begin', call_begin)
 redis.register_function('fleet_call_finish', call_finish)
 redis.register_function('fleet_sweep', sweep)

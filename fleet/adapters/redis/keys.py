@@ -103,7 +103,19 @@ class JobKeys:
         return f"{prefix(shard)}jos"
 
 
-class DeviceKeys(ShardKeys, JobKeys):
+class ClipKeys:
+    """Names of the keys of announcements."""
+
+    def clip_receipts(self, shard: int) -> str:
+        """Return the stream of what became of the clips that a shard's devices were sent."""
+        return f"{prefix(shard)}clips"
+
+    def delivery(self, shard: int, delivery: str) -> str:
+        """Return the record of one delivery of an announcement."""
+        return f"{prefix(shard)}an:{delivery}"
+
+
+class DeviceKeys(ShardKeys, JobKeys, ClipKeys):
     """Names of the keys that a device has once, for one number of shards."""
 
     def __init__(self, shards: int) -> None:
@@ -190,6 +202,8 @@ CONTROL_FENCE = "{control}:fence"
 """Number of that lease."""
 CONTROL_LIFE = "{control}:life"
 """A random text: with it, Redis has lost its data if it is another one."""
+CLIPS = "{clips}:"
+"""Prefix of all clips; the hash tag keeps them on one node."""
 EDGES = "edges"
 """Set of the ids of all announced edges; `Edges.live` removes dead ones."""
 

@@ -15,6 +15,7 @@ from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
 from fleet.adapters.sql.schema import DEVICE
 from fleet.core.rollout import Policy, Recent, retry_pause
 from fleet.wire.job_states import EXECUTION_STATES, FAILURES, OPEN_STATES, ExecutionState
+from fleet.wire.operator_calls import AWAKE_LATER
 
 NEVER: Final = 2**62
 """The time of a device that waits for something which has no time, such as its connection."""
@@ -236,6 +237,12 @@ class JobExecutions:
             for place, macs in times.items():
                 waits = _X.job.in_(jobs), _X.mac.in_(macs), _X.state == _WAITING, _X.place == NEVER
                 await connection.execute(update(JOB_EXECUTION).where(*waits).values(place=place))
+
+    async def wake_for_sessions(self, jobs: Sequence[int], macs: Sequence[int], now: int) -> None:
+        """Let devices be looked at now that wait for their next session."""
+        waits = _X.job.in_(jobs), _X.mac.in_(macs), _X.state == _WAITING, _X.text == AWAKE_LATER
+        async with self._feed.writing() as connection:
+            await connection.execute(update(JOB_EXECUTION).where(*waits).values(place=now))
 
     async def connected(self, job: JobRow, after: int, most: int) -> tuple[list[int], int | None]:
         """Return the devices that wait for their connection though the registry has them as connected, page by page.

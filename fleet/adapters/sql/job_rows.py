@@ -139,6 +139,21 @@ class JobRows:
         async with self._sql.reading() as connection:
             return int((await connection.execute(counted)).scalar_one())
 
+    async def made(self, kind: JobKind, since: int) -> int:
+        """Return how many jobs of a kind were made since a time."""
+        mine = JOB.c.tenant == self._tenant, JOB.c.kind == kind, JOB.c.created >= since
+        async with self._sql.reading() as connection:
+            return int((await connection.execute(select(func.count()).select_from(JOB).where(*mine))).scalar_one())
+
+    async def answers(self, job: int) -> Mapping[str, int]:
+        """Return how many successful devices of a job gave each answer, the 20 most frequent ones."""
+        text, count = JOB_EXECUTION.c.text, func.count()
+        of_job = JOB.c.id == JOB_EXECUTION.c.job, JOB.c.tenant == self._tenant, JOB_EXECUTION.c.job == job
+        ok = JOB_EXECUTION.c.state == EXECUTION_STATES.index("ok")
+        counted = select(text, count).where(*of_job, ok).group_by(text).order_by(count.desc()).limit(20)
+        async with self._sql.reading() as connection:
+            return {row[0]: int(row[1]) for row in await connection.execute(counted)}
+
     async def page(self, before: int | None, limit: int) -> list[JobRow]:
         """Return jobs with ids below `before`, the newest first."""
         found = select(JOB).where(JOB.c.tenant == self._tenant, JOB.c.state != DELETED)

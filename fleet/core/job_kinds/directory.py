@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fleet.core.job_kinds.announce import announce_terms
 from fleet.core.job_kinds.calls import call_terms, collect_terms
 from fleet.core.job_kinds.terms import JobTerms
 from fleet.wire.job_states import JobKind
@@ -10,6 +11,7 @@ from fleet.wire.job_states import JobKind
 TERMS: Final[dict[JobKind, Callable[[Mapping[str, Any]], JobTerms]]] = {
     "tool": lambda body: call_terms(body["tool"], body["arguments"]),
     "reboot": lambda _: call_terms("self.reboot"),
+    "announce": announce_terms,
     "collect": lambda body: collect_terms(body["collect"]),
 }
 

@@ -29,6 +29,10 @@ class JobTerms:
     """Further devices that are skipped, by the reason."""
     evidence: frozenset[str] = frozenset()
     """Kinds of events that show what became of an execution; with none, no execution waits for evidence."""
+    seconds: float = 0.0
+    """How long an outcome may take beyond that of a tool."""
+    sessions: bool = False
+    """Whether a device may wait for its next session."""
     silence: str = ""
     """What is known of an execution whose evidence does not come in time."""
     recalled: bool = False
@@ -37,4 +41,4 @@ class JobTerms:
     @property
     def answer_ms(self) -> int:
         """How long the outcome of what was sent may take."""
-        return max(LONGEST_ANSWER_MS, round(kind_of(self.tool).seconds * 1000))
+        return max(LONGEST_ANSWER_MS, round(max(kind_of(self.tool).seconds, self.seconds) * 1000))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fleet.ground.metrics import (
     accounts,
     alerts,
+    announcements,
     audio,
     bounds,
     broker,
@@ -19,7 +20,22 @@ from fleet.ground.metrics import (
 )
 from fleet.ground.metrics.definition import METRICS, OTHER, Metric
 
-MODULES = (turns, calls, audio, broker, http, providers, process, bounds, events, jobs, alerts, accounts, states)
+MODULES = (
+    turns,
+    calls,
+    audio,
+    broker,
+    http,
+    providers,
+    process,
+    bounds,
+    events,
+    jobs,
+    alerts,
+    accounts,
+    states,
+    announcements,
+)
 
 
 def all_metrics() -> Sequence[Metric]:

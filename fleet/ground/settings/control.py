@@ -48,6 +48,8 @@ class ControlGroup(SettingGroup):
     state_poll_hours: float = setting(6.0, ("control",), unit="hours", ge=0, le=720)
     """How often a device with a desired state is asked what it reports, unless something happens sooner; 0 asks it only
     when it connects, or when something was set."""
+    announcements_daily: int = setting(1_000, ("control",), ge=0, le=1_000_000)
+    """Announcements that a tenant may make on one day in UTC."""
     rate_control: str = setting("50/200", ("control",), syntax=RATE)
     """Requests of one token to one process of control."""
 

@@ -14,6 +14,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.roles.api.activation import ActivationRoute, ActivationService
 from fleet.roles.api.bootstrap import Bootstrap
+from fleet.roles.api.clips import ClipRoute
 from fleet.roles.api.devices import DevicesRoute
 from fleet.roles.api.firmware import Firmware
 from fleet.roles.api.health import Health
@@ -59,6 +60,7 @@ def build_app(
         Bootstrap(settings, keys, activations, firmware, throttle),
         ActivationRoute(settings, activations, throttle),
         firmware,
+        ClipRoute(keys, store, throttle),
         VisionRoute(keys, vision, Devices(store), throttle, counts),
         DevicesRoute(operators, store, throttle),
         Health(store),

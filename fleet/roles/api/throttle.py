@@ -14,7 +14,7 @@ from fleet.roles.api.settings import ApiSettings
 
 log = logging.getLogger(__name__)
 
-LimitedRequest = Literal["bootstrap", "invitation", "activation", "photo", "firmware", "operator"]
+LimitedRequest = Literal["bootstrap", "invitation", "activation", "photo", "firmware", "operator", "clip"]
 
 INVITATIONS = Rate(100, 5000)
 """Of one address. Each invitation takes one of a million codes for a quarter of an hour."""
@@ -40,6 +40,7 @@ class Throttle:
             "photo": Buckets(address),
             "firmware": Buckets(address),
             "operator": Buckets(address),
+            "clip": Buckets(address),
         }
         self._inputs = Buckets(Rate.parse(settings.rate_input))
         self._devices: dict[LimitedRequest, Buckets] = {

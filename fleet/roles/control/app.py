@@ -25,6 +25,7 @@ from fleet.roles.control.request_ids import RequestIds
 from fleet.roles.control.routes.accounts import AccountsRoutes
 from fleet.roles.control.routes.agents import AgentsRoutes
 from fleet.roles.control.routes.alerts import AlertRoutes
+from fleet.roles.control.routes.announcements import AnnouncementRoutes
 from fleet.roles.control.routes.assignments import AssignmentsRoutes
 from fleet.roles.control.routes.audit import AuditRoutes
 from fleet.roles.control.routes.claims import ClaimRoutes
@@ -60,7 +61,7 @@ _NOUNS = (
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
     *(DesiredRoutes, DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, TalkRoutes),
-    *(JobRoutes, JobExecutionRoutes),
+    *(AnnouncementRoutes, JobRoutes, JobExecutionRoutes),
 )
 """Each adds the routes of one noun."""
 

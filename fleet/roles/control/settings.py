@@ -19,6 +19,7 @@ class ControlSettings:
     audit_days: int
     job_days: int
     state_poll_hours: float
+    announcements_daily: int
     renewal_days: float
     timezone: str
     talk_url: str | None

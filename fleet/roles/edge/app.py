@@ -7,6 +7,7 @@ from collections import Counter
 
 from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.agents.known_agents import KnownAgents
+from fleet.adapters.redis.announcements.clips import Clips
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
@@ -53,6 +54,7 @@ class Edge:
         inboxes: The inbox of this edge, and those of the shards.
         documents: Of agents; None for an edge on which only the settings count.
         speech: The speech engines of agents.
+        clips: Of announcements; None for an edge that makes none.
     """
 
     def __init__(  # noqa: PLR0913 - tests and `fleet up` pass their own parts
@@ -68,6 +70,7 @@ class Edge:
         inboxes: Inboxes,
         documents: KnownAgents | None = None,
         speech: AgentSpeech | None = None,
+        clips: Clips | None = None,
     ) -> None:
         self.id = edge_id
         self.counters: Counter[str] = Counter()
@@ -92,6 +95,7 @@ class Edge:
             counters=self.counters,
             documents=documents,
             speech=speech,
+            clips=clips,
         )
         self.traces = self._services.traces
         """Notes about devices; its `run` writes them to Redis."""

@@ -6,6 +6,7 @@ import re
 
 from fleet.ground.log import fields
 from fleet.ground.tasks import isolate
+from fleet.roles.edge.clips import ClipMaker
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.session import EdgeSession
@@ -15,6 +16,7 @@ from fleet.wire.edge_messages import (
     AgentsChangedCommand,
     CloseSessionCommand,
     EdgeCommand,
+    MakeClipCommand,
     OpenSessionCommand,
     SessionSilentEvent,
 )
@@ -42,6 +44,7 @@ class EdgeDispatcher:
         self._registry = registry
         self._services = services
         self._router = router
+        self._clips = ClipMaker(services)
         self._agents_due = self._agents_running = False
 
     async def run(self) -> None:
@@ -55,7 +58,9 @@ class EdgeDispatcher:
             now = clock()
             self._services.stalls.beat(now)
             session = self._registry.find(command.device, command.session)
-            if isinstance(command, AgentsChangedCommand):
+            if isinstance(command, MakeClipCommand):
+                self._clips.take(command)
+            elif isinstance(command, AgentsChangedCommand):
                 self._note_agents(command.device)
             elif session is None or isinstance(command, OpenSessionCommand | CloseSessionCommand):
                 await isolate("edge inbox", self._open_or_close(command, session, now))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from fleet.adapters.net.mqtt.publisher import Publisher
 from fleet.adapters.redis.agents.known_agents import KnownAgents
+from fleet.adapters.redis.announcements.clips import Clips
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.speech.audio_input import AudioInput
 from fleet.adapters.speech.voice import Voice
@@ -47,6 +48,8 @@ class EdgeServices:
     """Of agents; None for an edge on which only the settings count."""
     speech: AgentSpeech | None = None
     """The speech engines of agents."""
+    clips: Clips | None = None
+    """Of announcements; None for an edge that makes none."""
     agents: EdgeAgents = field(init=False)
     wake_words: WakeWords = field(init=False)
     questions: Buckets = field(init=False)

@@ -5,11 +5,14 @@ from collections import Counter
 from collections.abc import Awaitable
 
 from fleet.adapters.net.mqtt.url import MqttAddress
+from fleet.adapters.redis.announcements.deliveries import Deliveries
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls
 from fleet.adapters.redis.shards.shard_counts import ShardCounter
 from fleet.core.rates import Rate
 from fleet.ground.tasks import keep_running
+from fleet.roles.worker.announcements.delivery import AnnouncementDelivery
+from fleet.roles.worker.announcements.receipts import ClipReceipts
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.expirer import CallExpirer
 from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
@@ -74,11 +77,16 @@ class Worker:
         self._inbox = InboxReader(resources.inboxes, lambda: self._shards.owned, session_opener, turns)
         self.gauges = ShardGauges(ShardCounter(resources.store), lambda: self._shards.owned, self._inbox.positions)
         self._renewals = PasswordRenewals(resources, lambda: self._shards.owned)
-        queues = OperatorCalls(resources.store)
+        queues, receipts = (
+            OperatorCalls(resources.store),
+            ClipReceipts(Deliveries(resources.store), lambda: self._shards.owned),
+        )
+        announcements = AnnouncementDelivery(resources, self._directory, receipts, turns.spoken.pauses)
         self._watchers: dict[
-            str, CallExpirer | DeadEdgeReaper | MemoryKeeper | OperatorCallRunner | PasswordRenewals
+            str, CallExpirer | ClipReceipts | DeadEdgeReaper | MemoryKeeper | OperatorCallRunner | PasswordRenewals
         ] = {
-            "operators' calls": OperatorCallRunner(resources, queues, calls, lambda: self._shards.owned),
+            "operators' calls": OperatorCallRunner(resources, queues, calls, lambda: self._shards.owned, announcements),
+            "clip receipts": receipts,
             "call expirer": CallExpirer(resources.calls, lambda: self._shards.owned),
             "dead edges": DeadEdgeReaper(
                 resources.sessions, self._directory, lambda: self._shards.owned, session_opener, turns

@@ -17,7 +17,12 @@ _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Seconds = Annotated[int, Field(ge=0, le=LONGEST_LIFE)]
 
 
-def _hours(text: str) -> str:
+def hours(text: str) -> str:
+    """Check quiet hours.
+
+    Raises:
+        ValueError: They have another form.
+    """
     begin, _, end = text.partition("-")
     if not _QUIET.fullmatch(text) or (text and begin == end):
         raise ValueError("quiet hours are HH:MM-HH:MM, such as 22:00-07:00")
@@ -68,7 +73,7 @@ class JobPolicy(Shape):
     """Whether a call may be made again though it may have been done; null: as the tool is known."""
     idle: bool = True
     """Whether devices in a session are left alone until it is over."""
-    quiet: Annotated[str, AfterValidator(_hours)] = ""
+    quiet: Annotated[str, AfterValidator(hours)] = ""
     """Hours in which a device is left alone, in its own time zone, such as `22:00-07:00`."""
     expires_seconds: Annotated[int, Field(ge=1, le=LONGEST_LIFE)] = 7 * 24 * 3600
     """After that, devices that were not reached are given up."""
@@ -116,6 +121,8 @@ class JobRequest(Shape):
 
     @model_validator(mode="after")
     def _fitting(self) -> "JobRequest":
+        if self.kind == "announce":
+            raise ValueError("announcements are made with POST /v1/announcements")
         if (self.kind == "tool") != bool(self.tool) or (self.arguments and self.kind != "tool"):
             raise ValueError("a job of the kind tool names a tool, and no other kind does or has arguments")
         return self

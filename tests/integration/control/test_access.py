@@ -87,6 +87,13 @@ async def _foreign_job(stage: ControlStage) -> str:
     return str((await JobRows(stage.database, OTHER_TENANT).add(job)).id)
 
 
+async def _foreign_announcement(stage: ControlStage) -> str:
+    body = {"text": "Theirs.", "language": "", "ways": ["alert"]}
+    fields = {"name": "theirs", "kind": "announce", "query": "", "continuous": False, "created_by": "token:theirs"}
+    job = NewJob(**fields, body=body, policy=JobPolicy().model_dump(), created=1, expires=2**45)
+    return str((await JobRows(stage.database, OTHER_TENANT).add(job)).id)
+
+
 async def _foreign_alert(stage: ControlStage) -> str:
     await EventRows(stage.database, 1).begin()
     async with alert_writes(stage.database, 1, 1) as writes:
@@ -109,6 +116,7 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "agent": _foreign_agent,
     "provider": _foreign_provider,
     "job": _foreign_job,
+    "announcement": _foreign_announcement,
     "alert": _foreign_alert,
     "account": _foreign_account,
 }

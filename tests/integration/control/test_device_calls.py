@@ -23,6 +23,7 @@ from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
 from fleet.wire.edge_messages import SayEvent, UtteranceEvent
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent
+from tests.support.announced import announcements
 from tests.support.control_server import ControlStage, control_stage
 from tests.support.worker_stage import MAC, WorkerStage, worker_stage
 
@@ -38,7 +39,9 @@ class Site:
         resources = worker.resources
         self.queue = OperatorCalls(resources.store)
         self.calls = DeviceCalls(resources.calls, resources.reports, Rate(1, 1), worker.counts)
-        self.runner = OperatorCallRunner(resources, self.queue, self.calls, lambda: {0: worker.shard})
+        self.runner = OperatorCallRunner(
+            resources, self.queue, self.calls, lambda: {0: worker.shard}, announcements(worker)
+        )
 
     @property
     def requests(self) -> list[Any]:

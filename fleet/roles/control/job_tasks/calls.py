@@ -11,10 +11,12 @@ from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.roles.control.access import milliseconds
 from fleet.roles.control.job_policies import policy_of, terms_of_job
 from fleet.roles.control.job_tasks.task import JobTask, OutcomeSource
-from fleet.wire.operator_calls import IN_SESSION, LATE, OFFLINE, OperatorCall
+from fleet.wire.operator_calls import AWAKE_LATER, IN_SESSION, LATE, OFFLINE, OperatorCall
 
 BUSY_MS = 15_000
 """How long a device is left alone that was busy."""
+AWAKE_MS = 600_000
+"""How long a device is left alone that waits for its next session; the session ends the wait."""
 LOST = "the server lost what became of it"
 _NAME = re.compile(r"job-(\d{1,18})-(\d{1,9})", re.ASCII)
 
@@ -31,20 +33,16 @@ class CallTask(JobTask):
         self.terms = terms_of_job(job)
         self._policy, self._calls = policy_of(job), calls
 
+    def call(self, mac: str, name: str) -> OperatorCall:
+        """Return the call of one device."""
+        tool, arguments = self.terms.tool, dict(self.terms.arguments)
+        return OperatorCall(device=mac, call=name, tool=tool, arguments=arguments, idle=self._policy.idle)
+
     async def start(self, sent: Sequence[SentCall]) -> Sequence[CallEnd]:
         """Queue the calls; those for which a shard has no room come back."""
         named = {mac_text(one.mac): one for one in sent}
         full = await self._calls.put(
-            [
-                OperatorCall(
-                    device=mac,
-                    call=call_name(one.job, one.attempt),
-                    tool=self.terms.tool,
-                    arguments=dict(self.terms.arguments),
-                    idle=self._policy.idle,
-                )
-                for mac, one in named.items()
-            ],
+            [self.call(mac, call_name(one.job, one.attempt)) for mac, one in named.items()],
             self._policy.within_ms,
         )
         due, back = milliseconds() + 1_000, [named[one.device] for one in full]
@@ -98,6 +96,8 @@ def _end(job: int, mac: int, attempt: int, state: CallState, text: str, now: int
             return CallEnd(job, mac, attempt, "timed_out", text)
         case _ if text == OFFLINE:
             return CallEnd(job, mac, attempt, "waiting", text, NEVER)
+        case _ if text == AWAKE_LATER:
+            return CallEnd(job, mac, attempt, "waiting", text, now + AWAKE_MS)
         case _:
             return CallEnd(job, mac, attempt, "waiting", text, now + (BUSY_MS if text == IN_SESSION else 2 * BUSY_MS))
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from fleet.adapters.redis.shards.job_calls import JobCalls
 from fleet.adapters.sql.job_rows import JobRow
+from fleet.roles.control.job_tasks.announce import AnnounceTask
 from fleet.roles.control.job_tasks.calls import CallOutcomes, CallTask
 from fleet.roles.control.job_tasks.task import JobTask, OutcomeSource
 from fleet.wire.job_states import JobKind
@@ -23,7 +24,13 @@ class JobTasks:
         def call(job: JobRow) -> JobTask:
             return CallTask(job, calls)
 
-        self.makers: dict[JobKind, Callable[[JobRow], JobTask]] = dict.fromkeys(("tool", "reboot", "collect"), call)
+        def announce(job: JobRow) -> JobTask:
+            return AnnounceTask(job, calls)
+
+        self.makers: dict[JobKind, Callable[[JobRow], JobTask]] = {
+            **dict.fromkeys(("tool", "reboot", "collect"), call),
+            "announce": announce,
+        }
         """By kind."""
 
     def of(self, job: JobRow) -> JobTask:

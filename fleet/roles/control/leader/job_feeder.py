@@ -32,11 +32,12 @@ class JobFeeder:
     def __init__(self, store: Store, database: Database, timezone: str) -> None:
         self._store, self._database, self._timezone = store, database, timezone
         self._connected: set[int] = set()
+        self._started: set[int] = set()
         self._missed = False
         self._active = 0
 
     def notice(self, events: Sequence[StoredEvent]) -> None:
-        """Take events that were just stored: devices that connected are not waited for any longer."""
+        """Take events that were just stored: of devices that connected, or began a session."""
         if not self._active:
             return
         came = {one.mac for one in events if one.kind == "device.online"}
@@ -44,6 +45,9 @@ class JobFeeder:
             self._missed = True
         else:
             self._connected |= came
+        # One that is missed waits for the next time at which it is looked at anyway.
+        if len(self._started) < _MOST_WOKEN:
+            self._started |= {one.mac for one in events if one.kind == "session.started"}
 
     async def run(self, fence: str) -> None:
         """Feed until cancelled.
@@ -78,6 +82,7 @@ class JobFeeder:
     async def step(self, work: JobWork) -> bool:
         """Work once on every job; return whether there is more to do at once."""
         connected, self._connected = self._connected, set()
+        started, self._started = self._started, set()
         jobs = await work.feed.active()
         self._active = len(jobs)
-        return await work.step(jobs, connected) if jobs else False
+        return await work.step(jobs, connected, started) if jobs else False

@@ -90,11 +90,12 @@ class JobWork:
                 macs, after = await self._executions.connected(job, after, AT_ONCE)
                 await self._wake([job], macs)
 
-    async def step(self, jobs: Sequence[JobRow], connected: Iterable[int]) -> bool:
+    async def step(self, jobs: Sequence[JobRow], connected: Iterable[int], started: Iterable[int] = ()) -> bool:
         """Collect outcomes, then decide on every job; return whether there is more to do at once."""
         now = milliseconds()
         collected = await self._outcomes.collect(jobs, now)
         await self._wake(jobs, list(connected))
+        await self._wake_for_sessions(jobs, list(started), now)
         if collected:
             jobs = await self.feed.active()
         busy = collected >= AT_ONCE // 2
@@ -114,6 +115,11 @@ class JobWork:
         for at in range(0, len(macs) if waiting else 0, AT_ONCE):
             due = {mac: now + SETTLE_MS + random.randrange(0, JITTER_MS, 500) for mac in macs[at : at + AT_ONCE]}
             await self._executions.wake(waiting, due)
+
+    async def _wake_for_sessions(self, jobs: Iterable[JobRow], macs: Sequence[int], now: int) -> None:
+        waiting = [job.id for job in jobs if job.counts["waiting"] and terms_of_job(job).sessions]
+        for at in range(0, len(macs) if waiting else 0, AT_ONCE):
+            await self._executions.wake_for_sessions(waiting, macs[at : at + AT_ONCE], now)
 
     async def _advance(self, job: JobRow, now: int) -> bool:
         """Do the next thing with a job; return whether there is more to do at once."""

@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,9 +22,11 @@ from fleet.adapters.redis.sessions.calls import (
 )
 from fleet.core.controls import SENT, failure_report
 from fleet.core.rates import Buckets, Rate
+from fleet.core.tool_kinds import kind_of
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
+from fleet.wire.announcements import TOOL as ANNOUNCE
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.mcp import ToolResult, clip, parse_result
 from fleet.wire.messages import CallToolCommand, ResponseEvent
@@ -169,6 +172,29 @@ class DeviceCalls:
             case CallBegun(number):
                 request = CallToolCommand(number, command.name, command.arguments, command.session)
                 return await self._run(shard, mac, request, terms, sent, fresh=True)
+
+    async def deliver(self, shard: Shard, mac: str, call: str, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Make an operator's call that is no call of a tool; `work` goes on with one that was begun before.
+
+        Raises:
+            Fenced: Another worker owns the shard.
+            Unavailable: Redis is away; a retry goes on.
+        """
+        caller, seconds = CallingOperator(shard.owner, call), kind_of(ANNOUNCE).seconds
+        match await self._calls.begin(mac, f"operator:{call}", seconds, caller, ANNOUNCE):
+            case CallBegun(number) | CallKnown(number, "pending"):
+                outcome = await work()
+                if outcome.status == "not_sent":
+                    await self._calls.give_up(mac, number, sent=False)
+                else:
+                    await self._calls.complete(mac, str(number), _dump(outcome))
+                return outcome
+            case CallKnown(_, "done", result):
+                return _decode(result)
+            case CallKnown():
+                return Outcome("unknown", _NO_ANSWER)
+            case CallRefused(reason):
+                return Outcome("not_sent", {"offline": OFFLINE, "late": LATE, "over": _OVER}.get(reason, _BUSY))
 
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
         """Take a device's answer; return False if it is late or repeated, or belongs to no call."""

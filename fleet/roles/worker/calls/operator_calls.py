@@ -4,11 +4,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls, QueuedCall
 from fleet.core.tool_kinds import QUICK, kind_of
 from fleet.ground.errors import Fenced, FleetError, Unavailable
 from fleet.ground.tasks import Backoff, keep_running
+from fleet.roles.worker.announcements.delivery import AnnouncementDelivery
 from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
 from fleet.roles.worker.calls.device_tools import renew_camera_token
 from fleet.roles.worker.ownership.shard import Shard
@@ -40,6 +42,7 @@ class OperatorCallRunner:
         queues: Of all shards.
         calls: Calls the devices.
         owned: Returns the shards that this worker owns now.
+        announcements: Delivers those calls that are announcements.
     """
 
     def __init__(
@@ -48,11 +51,13 @@ class OperatorCallRunner:
         queues: OperatorCalls,
         calls: DeviceCalls,
         owned: Callable[[], dict[int, Shard]],
+        announcements: AnnouncementDelivery,
     ) -> None:
         self._resources = resources
         self._queues = queues
         self._calls = calls
         self._owned = owned
+        self._announcements = announcements
         self._read: dict[int, tuple[str, str]] = {}
         """By shard: the fence under which its queue was read, and the id of the last entry."""
         self._waiting: dict[tuple[str, str], _Queue] = {}
@@ -135,6 +140,9 @@ class OperatorCallRunner:
     async def _make(self, shard: Shard, call: OperatorCall) -> Outcome:
         """Publish a call after all earlier work of its device, and before all later; wait for its end."""
         mac, place = call.device, _Place(self._starts)
+        if call.announcement is not None:
+            deliver = partial(self._announcements.deliver, shard, mac, call.call, call.announcement)
+            return await self._calls.deliver(shard, mac, call.call, deliver)
         loop = asyncio.get_running_loop()
         due: asyncio.Future[None] = loop.create_future()
         sent: asyncio.Future[Outcome] = loop.create_future()

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.settings import WorkerSettings
 from fleet.wire import camera
 from fleet.wire.messages import InitializeCommand
 
@@ -20,7 +21,7 @@ def initialize_command(resources: WorkerResources, device: DeviceRecord, number:
         device: The device.
         number: Id of the request.
     """
-    url = _address(resources, device)
+    url = address_for(resources.settings, device)
     if url is None:
         return InitializeCommand(number)
     generation = device.connected.generation if device.connected is not None else None
@@ -28,9 +29,8 @@ def initialize_command(resources: WorkerResources, device: DeviceRecord, number:
     return InitializeCommand(number, vision_url=f"{url}{_PATH}", vision_token=token)
 
 
-def _address(resources: WorkerResources, device: DeviceRecord) -> str | None:
+def address_for(settings: WorkerSettings, device: DeviceRecord) -> str | None:
     """Return the api's address for devices, None if it is unknown."""
-    settings = resources.settings
     if settings.http_public is not None:
         return settings.http_public
     host = settings.public_host or device.host

@@ -78,6 +78,11 @@ class EdgeDirectory:
             self._loads[found.id] = least + 1
         return found
 
+    def least_loaded(self) -> str | None:
+        """Return the edge with the fewest sessions, for work that is no session; None without an edge."""
+        ready = [edge.id for edge in self._live.values() if not edge.draining]
+        return min(ready, key=lambda edge: self._loads[edge], default=None)
+
     async def choose(self) -> EdgeRecord | None:
         """Return an edge as `pick` does; if none is ready, read the list again: one may have started since.
 

@@ -4,6 +4,7 @@ import logging
 
 from fleet.adapters.redis.sessions.spoken_answers import SpokenAnswers
 from fleet.adapters.redis.shards.inbox import StreamEntry
+from fleet.roles.worker.announcements.pauses import AnswerPauses
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.wire.edge_messages import AnswerDoneEvent, AnswerInterruptedEvent
 from fleet.wire.fleet_events import SpokenData
@@ -20,6 +21,8 @@ class SpokenReports:
 
     def __init__(self, answers: SpokenAnswers) -> None:
         self._answers = answers
+        self.pauses = AnswerPauses()
+        """Knows which answers are over."""
 
     async def take(self, shard: Shard, entry: StreamEntry, answer: AnswerDoneEvent | AnswerInterruptedEvent) -> None:
         """Write the event of a spoken answer, and discard the entry that reports it."""
@@ -31,4 +34,5 @@ class SpokenReports:
             spoken_ms=answer.spoken_ms,
             interrupted=isinstance(answer, AnswerInterruptedEvent),
         )
+        self.pauses.end(answer.device, answer.turn, "cut_short" if spoken.interrupted else "spoken")
         await self._answers.note(shard.owner, answer.device, entry, spoken)

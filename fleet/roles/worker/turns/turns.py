@@ -101,6 +101,8 @@ class WorkerTurns:
             await self._reply_refusal(shard, utterance, begun)
             return False
         log.debug("turn begun", extra={"turn": utterance.turn, "again": begun.journal is not None})
+        if utterance.session:
+            self.spoken.pauses.begin(mac, utterance.turn)
         await self._cancel_and_wait(mac)
         fresh = _Running(shard, entry, utterance, said)
         fresh.task = shard.spawn(f"turn {mac}", self._serve(fresh, begun))

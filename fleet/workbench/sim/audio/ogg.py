@@ -86,4 +86,3 @@ def _check_head(number: int, packet: bytes) -> None:
         raise OggError("no Opus stream")
     if number == 1 and packet[_CHANNELS : _CHANNELS + 1] != b"\x01":
         raise OggError("the stream is not mono")
-

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 from fleet.workbench.sim.network.https import trust
@@ -87,20 +87,21 @@ async def slow_get(url: str, window: int = WINDOW) -> AsyncIterator[SlowBody]:
                 await writer.wait_closed()
 
 
-async def _connect(host: str, port: int, window: int, *, tls: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(
+    host: str, port: int, window: int, *, tls: bool
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     loop = asyncio.get_running_loop()
     (family, kind, _, _, address), *_ = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    sock = socket.socket(family, kind)
-    try:
+    with ExitStack() as unless_open:
+        sock = unless_open.enter_context(socket.socket(family, kind))
         sock.setblocking(False)
         # Linux doubles it for its own overhead.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window // 2)
         await loop.sock_connect(sock, address)
-        named = {"ssl": trust(), "server_hostname": host} if tls else {}
-        return await asyncio.open_connection(sock=sock, limit=PIECE, **named)
-    except BaseException:
-        sock.close()
-        raise
+        context, name = (trust(), host) if tls else (None, None)
+        opened = await asyncio.open_connection(sock=sock, limit=PIECE, ssl=context, server_hostname=name)
+        unless_open.pop_all()
+    return opened
 
 
 async def _read_head(reader: asyncio.StreamReader) -> int | None:

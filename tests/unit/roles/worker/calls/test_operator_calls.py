@@ -16,6 +16,7 @@ from fleet.roles.worker.calls.device_calls import DeviceCalls, Outcome
 from fleet.roles.worker.calls.operator_calls import AT_ONCE, OperatorCallRunner
 from fleet.wire.messages import ResponseEvent
 from fleet.wire.operator_calls import IN_SESSION, OperatorCall
+from tests.support.announced import announcements
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import FOR_EVER, MAC, WorkerStage
 
@@ -40,7 +41,9 @@ class Desk:
 
     @asynccontextmanager
     async def worker(self) -> AsyncIterator[None]:
-        runner = OperatorCallRunner(self.stage.resources, self.queue, self.calls, lambda: {0: self.stage.shard})
+        runner = OperatorCallRunner(
+            self.stage.resources, self.queue, self.calls, lambda: {0: self.stage.shard}, announcements(self.stage)
+        )
         async with running("runner", runner.run):
             yield
 

@@ -1,0 +1,1 @@
+"""Announcements: the clips of their texts, and their deliveries to devices."""

@@ -1,0 +1,86 @@
+"""`/v1/announcements`: texts that devices are told, also while they are idle. Each is a job."""
+
+from datetime import UTC, datetime
+
+from fastapi import Request, Response
+
+from fleet.adapters.sql.job_rows import JobRows, NewJob
+from fleet.core.permissions import DEVICES_COMMAND, JOBS_READ
+from fleet.roles.control.access import Who, milliseconds
+from fleet.roles.control.device_queries import read_query
+from fleet.roles.control.own_devices import OwnDevices
+from fleet.roles.control.problems import Problem, not_found
+from fleet.roles.control.routes.jobs import MOST_ACTIVE, JobId, shape_of
+from fleet.roles.control.routing import Routes
+from fleet.roles.control.services import ControlServices
+from fleet.wire.announcements import WAYS
+from fleet.wire.control.announcements import AnnouncementRequest, AnnouncementState
+from fleet.wire.control.jobs import JobPolicy
+
+_NAME = 100
+
+
+class AnnouncementRoutes:
+    """Makes and shows announcements; they are steered as jobs."""
+
+    def __init__(self, services: ControlServices, routes: Routes) -> None:
+        self._services, self._own = services, OwnDevices(services)
+        routes.add("POST /announcements", self.add, DEVICES_COMMAND, model=AnnouncementState, status=201)
+        routes.add("GET /announcements/{announcement}", self.read, JOBS_READ)
+
+    async def add(self, request: Request, who: Who, body: AnnouncementRequest) -> Response:
+        """Tell devices a text: each by the best way that it has, also while nobody has woken it.
+
+        It is a job: pause, stop and follow it under `/v1/jobs`, where `/executions` has the receipt of each device. A
+        tenant has a number of announcements a day (FLEET_ANNOUNCEMENTS_DAILY).
+        """
+        now = milliseconds()
+        query = f"mac={await self._own.known(who, body.device)}" if body.device else body.query or ""
+        read_query(query)
+        async with self._services.changes.begin(request) as change:
+            rows = JobRows(change.sql, who.tenant)
+            await self._check_limits(rows, now)
+            row = await rows.add(_job(body, query, now, who.actor))
+            # The words themselves are a conversation, and no part of the audit log.
+            about = body.model_dump(exclude={"text"}, exclude_defaults=True)
+            await change.audit("announcement.create", f"job/{row.id}", after={**about, "characters": len(body.text)})
+            headers = {"Location": f"/v1/announcements/{row.id}"}
+            return change.answer(AnnouncementState(job=shape_of(row), receipts={}), 201, headers=headers)
+
+    async def read(self, who: Who, announcement: JobId) -> AnnouncementState:
+        """Return an announcement, with how many devices were told by which way."""
+        rows = JobRows(self._services.database, who.tenant)
+        row = await rows.read(announcement)
+        if row is None or row.kind != "announce":
+            raise not_found("announcement")
+        return AnnouncementState(job=shape_of(row), receipts=dict(await rows.answers(announcement)))
+
+    async def _check_limits(self, rows: JobRows, now: int) -> None:
+        if await rows.active() >= MOST_ACTIVE:
+            raise Problem(409, "too-many-jobs", f"at most {MOST_ACTIVE} jobs are not over at a time")
+        midnight = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        most = self._services.settings.announcements_daily
+        if await rows.made("announce", round(midnight.timestamp() * 1000)) >= most:
+            raise Problem(429, "too-many-announcements", f"at most {most} announcements a day, counted in UTC")
+
+
+def _job(body: AnnouncementRequest, query: str, now: int, actor: str) -> NewJob:
+    policy = JobPolicy(
+        rate=body.rate,
+        window=body.window,
+        halt_share=1.0,
+        idle="speech" not in body.ways,
+        quiet=body.quiet,
+        expires_seconds=body.expires_seconds,
+    )
+    return NewJob(
+        name=body.text[:_NAME],
+        kind="announce",
+        body={"text": body.text, "language": body.language, "ways": [one for one in WAYS if one in body.ways]},
+        query=query,
+        continuous=False,
+        policy=policy.model_dump(),
+        created=now,
+        created_by=actor[:100],
+        expires=now + body.expires_seconds * 1000,
+    )

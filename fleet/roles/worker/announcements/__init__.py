@@ -1,0 +1,1 @@
+"""Announcements to devices of the owned shards."""

@@ -1,0 +1,266 @@
+"""Gives a device an announcement, by the best way that it has, and tells exactly what became of it.
+
+A way is noted in Redis before it is taken. The shard's next owner, which finds the delivery begun, waits for the end of
+that way; it takes none twice.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Final, Literal, assert_never
+
+from fleet.adapters.redis.announcements.clips import Clips
+from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRecord
+from fleet.adapters.redis.devices.devices import DeviceRecord
+from fleet.adapters.redis.devices.notify_faults import NotifyFaults
+from fleet.adapters.redis.sessions.replies import Reply
+from fleet.adapters.redis.sessions.sessions import SessionRecord
+from fleet.ground.errors import Overloaded, ProviderError, Unavailable
+from fleet.ground.metrics import announcements as counted
+from fleet.roles.worker.announcements.clips import ClipOrders
+from fleet.roles.worker.announcements.pauses import AnswerPauses
+from fleet.roles.worker.announcements.receipts import ClipReceipts
+from fleet.roles.worker.calls.device_calls import Outcome
+from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.sessions.camera import address_for
+from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
+from fleet.roles.worker.turns.messages import LONGEST_ALERT
+from fleet.wire import dialects, notify
+from fleet.wire.announcements import WAYS, DeviceAnnouncement, Way
+from fleet.wire.clips import ClipDelivery, clip_path
+from fleet.wire.edge_messages import SayEvent
+from fleet.wire.messages import AlertCommand, NotifyCommand
+from fleet.wire.operator_calls import AWAKE_LATER, OFFLINE
+
+log = logging.getLogger(__name__)
+
+TAKEN_SECONDS: Final = 5.0
+"""An idle device asks for its clip within this time."""
+QUEUE_MS: Final = 1_500
+"""What a device has read but not played: 20 packets of 60 ms, two more that are decoded, and a margin."""
+LINGER_SECONDS: Final = 15.0
+"""After the clip's length: an underrun, or a slow connection."""
+REPLY_SECONDS: Final = 60.0
+SESSION_SECONDS: Final = 90.0
+"""Longest time in which a device in a session is not interrupted."""
+_LOOK_SECONDS: Final = 0.2
+
+State = Literal["spoken", "sent", "taken", "played", "cut_short", "shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceDelivery:
+    """An announcement to one device, and its shard."""
+
+    shard: Shard
+    mac: str
+    announcement: DeviceAnnouncement
+    delivery: ClipDelivery
+
+    @property
+    def turn(self) -> str:
+        """The turn in which it is spoken; always the same."""
+        return self.delivery.id
+
+
+class AnnouncementDelivery:
+    """Delivers.
+
+    Args:
+        resources: Of the worker.
+        directory: The live edges.
+        receipts: Of the clips.
+        pauses: Of the answers.
+    """
+
+    def __init__(
+        self, resources: WorkerResources, directory: EdgeDirectory, receipts: ClipReceipts, pauses: AnswerPauses
+    ) -> None:
+        self._resources, self._receipts, self._pauses = resources, receipts, pauses
+        self._deliveries = Deliveries(resources.store)
+        self._orders = ClipOrders(Clips(resources.store), resources.agents, directory, resources.inboxes)
+        self._faults = NotifyFaults(resources.store)
+
+    async def deliver(self, shard: Shard, mac: str, call: str, announcement: DeviceAnnouncement) -> Outcome:
+        """Deliver an announcement, or go on with a delivery that another owner began.
+
+        Args:
+            shard: Of the device.
+            mac: The device.
+            call: The id of the operator's call.
+            announcement: The text, and the ways.
+
+        Returns:
+            `ok` with the way and what became of it, such as `notify: played`. `not_sent`: no way was left, and nothing
+            was heard; a later try may succeed.
+
+        Raises:
+            Fenced: Another worker owns the shard.
+            Unavailable: Redis is away; another try goes on.
+        """
+        order = DeviceDelivery(shard, mac, announcement, ClipDelivery.of(shard.number, mac, call))
+        known, left = await self._deliveries.read(order.delivery), list(WAYS)
+        if known.way:
+            left = left[left.index(known.way) + 1 :]
+            if state := await self._go_on(order, known.way, known):
+                return _outcome(known.way, state)
+        for way in left:
+            if way in announcement.ways and (state := await self._take(order, way)):
+                return _outcome(way, state)
+        online = (await self._resources.devices.read(mac)).online
+        return Outcome("not_sent", AWAKE_LATER if online else OFFLINE)
+
+    async def _take(self, order: DeviceDelivery, way: Way) -> State | None:
+        """Try one way; return None if the device has not got it by this way."""
+        device = await self._resources.devices.read(order.mac)
+        session = await self._resources.sessions.read(order.mac)
+        speaks = session is not None and bool(session.edge)
+        if not device.online:
+            return None
+        match way:
+            case "speech":
+                state = await self._speak(order) if speaks else None
+            case "notify":
+                state = None if speaks else await self._notify(order, device)
+            case "alert":
+                state = await self._alert(order, device)
+            case "wake":
+                return None
+            case _:
+                assert_never(way)
+        return state
+
+    async def _go_on(self, order: DeviceDelivery, way: Way, known: DeliveryRecord) -> State | None:
+        match way:
+            case "speech":
+                return await self._spoken(order)
+            case "notify":
+                with self._receipts.awaiting(order.delivery) as awaited:
+                    clip = await self._clip(order)
+                    return await self._follow(order, awaited.taken, awaited.ended, clip[1] if clip else 0, known)
+            case "alert":
+                return "sent"
+            case "wake":
+                return None
+            case _:
+                assert_never(way)
+
+    async def _speak(self, order: DeviceDelivery) -> State | None:
+        """Let the device speak the text in its session, after the present answer."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + SESSION_SECONDS
+        while clock() < until and await self._session(order.mac):
+            await self._pauses.wait(order.mac)
+            session = await self._session(order.mac)
+            if session is None:
+                break
+            await self._deliveries.note(order.shard.owner, order.delivery, "speech")
+            said = SayEvent(
+                device=order.mac,
+                session=session.id,
+                turn=order.turn,
+                text=order.announcement.text,
+                language=order.announcement.language,
+                polite=True,
+            )
+            await self._resources.replies.expect(order.mac, order.turn)
+            if not await self._resources.inboxes.offer_to_shard(order.shard.number, said):
+                await asyncio.sleep(1.0)
+                continue
+            if state := await self._spoken(order):
+                return state
+        counted.deliveries.add("speech", "not_taken")
+        return None
+
+    async def _session(self, mac: str) -> SessionRecord | None:
+        found = await self._resources.sessions.read(mac)
+        return found if found and found.edge else None
+
+    async def _spoken(self, order: DeviceDelivery) -> State | None:
+        """Wait for the end of the turn that speaks; None if it was not begun."""
+        reply: Reply | None = None
+        try:
+            async with asyncio.timeout(REPLY_SECONDS):
+                while True:
+                    reply = await self._resources.replies.read(order.mac, order.turn)
+                    if reply is None or reply.over:
+                        break
+                    await asyncio.sleep(_LOOK_SECONDS)
+        except TimeoutError:
+            return "sent"
+        if reply is None or reply.state == "busy" or (reply.state == "interrupted" and not reply.text):
+            return None
+        return await self._pauses.outcome(order.mac, order.turn) or "sent"
+
+    async def _notify(self, order: DeviceDelivery, device: DeviceRecord) -> State | None:
+        """Let an idle device fetch the clip."""
+        known = dialects.find(device.dialect).capabilities.notifications and notify.is_known(device.firmware)
+        base = address_for(self._resources.settings, device)
+        if not known or base is None or await self._faults.off(order.mac, device.firmware):
+            return None
+        clip = await self._clip(order)
+        if clip is None:
+            return None
+        await self._deliveries.note(order.shard.owner, order.delivery, "notify", clip[0])
+        url = base + clip_path(self._resources.keys, order.delivery)
+        with self._receipts.awaiting(order.delivery) as awaited:
+            try:
+                order.shard.publish(order.mac, NotifyCommand(url, order.announcement.text), device.dialect)
+            except (Unavailable, Overloaded):
+                return None
+            return await self._follow(order, awaited.taken, awaited.ended, clip[1], None)
+
+    async def _follow(
+        self,
+        order: DeviceDelivery,
+        taken: asyncio.Event,
+        ended: asyncio.Event,
+        clip_ms: int,
+        known: DeliveryRecord | None,
+    ) -> State | None:
+        """Wait for the device's request, then for the end of it."""
+        if known is None or not known.taken:
+            known = await self._receipts.look(order.delivery, taken, TAKEN_SECONDS)
+        if not known.taken:
+            counted.deliveries.add("notify", "not_taken")
+            await self._judge_silence(order)
+            return None
+        await self._faults.forget(order.mac)
+        if known.end is None:
+            known = await self._receipts.look(order.delivery, ended, clip_ms / 1000 + LINGER_SECONDS)
+        if known.end != "closed":
+            return "taken"
+        return "played" if known.ms >= clip_ms - QUEUE_MS else "cut_short"
+
+    async def _judge_silence(self, order: DeviceDelivery) -> None:
+        """Count a device against itself that neither asked for the clip nor was in a session."""
+        device = await self._resources.devices.read(order.mac)
+        idle = device.online and await self._session(order.mac) is None
+        if idle and await self._faults.add(order.mac, device.firmware):
+            about = {"device": order.mac, "firmware": device.firmware}
+            log.warning("device does not fetch notifications, it gets none any more", extra=about)
+
+    async def _clip(self, order: DeviceDelivery) -> tuple[str, int] | None:
+        try:
+            return await self._orders.find(order.mac, order.announcement)
+        except ProviderError as error:
+            log.warning("announcement without sound", extra={"device": order.mac, "reason": str(error)})
+            return None
+
+    async def _alert(self, order: DeviceDelivery, device: DeviceRecord) -> State | None:
+        if dialects.find(device.dialect).capabilities.text != "alert":
+            return None
+        text = order.announcement.text
+        shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
+        await self._deliveries.note(order.shard.owner, order.delivery, "alert")
+        try:
+            order.shard.publish(order.mac, AlertCommand("", shown), device.dialect)
+        except (Unavailable, Overloaded):
+            return None
+        return "shown"
+
+
+def _outcome(way: Way, state: State) -> Outcome:
+    counted.deliveries.add(way, state)
+    return Outcome("ok", f"{way}: {state.replace('_', ' ')}")

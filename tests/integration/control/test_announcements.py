@@ -1,0 +1,150 @@
+"""Announcements over the REST API and as a command, with both kinds of database."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from fleet.adapters.redis.shards.operator_calls import CallState
+from fleet.adapters.sql.audit_rows import AuditFilter, AuditRows
+from fleet.adapters.sql.event_rows import StoredEvent
+from fleet.adapters.sql.mac_numbers import mac_number
+from fleet.client import announcements, jobs
+from fleet.client.call import Call, ClientError
+from fleet.client.client import AsyncFleetClient
+from fleet.wire.announcements import TOOL
+from fleet.wire.control.announcements import AnnouncementRequest
+from fleet.wire.operator_calls import AWAKE_LATER, OperatorCall
+from tests.support.command_line import CommandLine, command_line
+from tests.support.control_operator import Operator
+from tests.support.control_server import FULL, STRANGER, ControlStage
+from tests.support.job_site import NOW, JobSite
+
+TEXT = "Dinner is ready."
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[CommandLine]:
+    with command_line() as kept:
+        yield kept
+
+
+@pytest.fixture
+async def site(stage: ControlStage) -> JobSite:
+    """The work of the leader beside the stage's control."""
+    one = JobSite(stage.database, stage.services.store)
+    await one.lead()
+    return one
+
+
+@pytest.fixture
+async def client(stage: ControlStage) -> AsyncIterator[AsyncFleetClient]:
+    async with AsyncFleetClient(str(stage.client.base_url), FULL) as opened:
+        yield opened
+
+
+def asked(**fields: object) -> AnnouncementRequest:
+    return AnnouncementRequest.model_validate({"text": TEXT, "query": "", "rate": 5_000, **fields})
+
+
+async def refused(client: AsyncFleetClient, call: Call) -> str:  # type: ignore[type-arg]
+    with pytest.raises(ClientError) as refusal:
+        await client.send(call)
+    return f"{refusal.value.status} {refusal.value.code}"
+
+
+async def test_every_device_is_told_once_and_the_receipts_say_how(
+    site: JobSite, client: AsyncFleetClient, stage: ControlStage
+) -> None:
+    macs = await site.add_devices(9)
+    made = await client.send(announcements.create(asked(language="en")))
+    assert (made.job.kind, made.job.state, made.receipts) == ("announce", "preparing", {})
+    told: list[OperatorCall] = []
+
+    def answer(call: OperatorCall) -> tuple[CallState, str]:
+        told.append(call)
+        return "ok", "notify: played" if call.device in macs[:5] else "alert: shown"
+
+    await site.prepare()
+    await site.run(made.job.id, answer)
+    found = await client.send(announcements.read(made.job.id))
+    assert (found.job.state, found.job.counts.ok) == ("done", 9)
+    assert found.receipts == {"notify: played": 5, "alert: shown": 4}
+    (said,) = {one.announcement for one in told}
+    assert said is not None and (said.text, said.language, said.ways) == (TEXT, "en", ("speech", "notify", "alert"))
+    assert {(one.tool, one.idle) for one in told} == {(TOOL, False)}
+    audit = await AuditRows(stage.database).page(1, AuditFilter(), None, 10)
+    (row,) = [one for one in audit if one.action == "announcement.create"]
+    assert TEXT not in json.dumps(row.after) and row.after is not None and row.after["characters"] == len(TEXT)
+
+
+async def test_one_device_is_told_and_only_that_of_the_own_tenant(
+    site: JobSite, client: AsyncFleetClient, stage: ControlStage
+) -> None:
+    macs = await site.add_devices(3)
+    made = await client.send(announcements.create(asked(query=None, device=macs[1])))
+    await site.prepare()
+    await site.run(made.job.id)
+    assert site.published == {macs[1]: 1}
+    async with AsyncFleetClient(str(stage.client.base_url), STRANGER) as stranger:
+        assert await refused(stranger, announcements.create(asked(query=None, device=macs[1]))) == "404 not-found"
+        assert await refused(stranger, announcements.read(made.job.id)) == "404 not-found"
+    job = await client.send(jobs.create(_volume()))
+    assert await refused(client, announcements.read(job.id)) == "404 not-found", "a job of another kind"
+
+
+async def test_a_tenant_has_a_number_of_announcements_a_day(
+    site: JobSite, client: AsyncFleetClient, stage: ControlStage
+) -> None:
+    object.__setattr__(stage.services.settings, "announcements_daily", 2)
+    for _ in range(2):
+        await client.send(announcements.create(asked()))
+    assert await refused(client, announcements.create(asked())) == "429 too-many-announcements"
+
+
+async def test_what_cannot_be_announced_is_refused(client: AsyncFleetClient, stage: ControlStage) -> None:
+    for wrong in (
+        {"text": TEXT},
+        {"text": TEXT, "query": "", "device": "02:00:00:00:00:01"},
+        {"text": "", "query": ""},
+        {"text": "x" * 501, "query": ""},
+        {"text": TEXT, "query": "", "ways": []},
+        {"text": TEXT, "query": "", "ways": ["radio"]},
+        {"text": TEXT, "query": "", "quiet": "25:00-07:00"},
+    ):
+        answer = await stage.ask("POST /v1/announcements", json=wrong)
+        assert answer.status_code == 422, wrong
+    answer = await stage.ask("POST /v1/announcements", json={"text": TEXT, "query": "nofield=3"})
+    assert answer.status_code == 400
+    kind = {"name": "j", "query": "", "kind": "announce"}
+    assert (await stage.ask("POST /v1/jobs", json=kind)).status_code == 422
+
+
+async def test_one_that_waits_for_a_session_is_told_when_it_begins(site: JobSite, client: AsyncFleetClient) -> None:
+    (mac,) = await site.add_devices(1)
+    made = await client.send(announcements.create(asked(ways=["speech", "wake"])))
+    await site.prepare()
+    while not await site.answer(lambda _: ("not_sent", AWAKE_LATER)):
+        await site.step()
+    await site.step()
+    (row,) = await site.executions(made.job.id)
+    assert (row.state, row.text) == ("waiting", AWAKE_LATER)
+    site.feeder.notice([StoredEvent(1, 1, NOW, "device.online", mac_number(mac), "{}")])
+    await site.step()
+    assert not await site.answer(), "a connection is no session"
+    site.feeder.notice([StoredEvent(2, 1, NOW, "session.started", mac_number(mac), "{}")])
+    ended = await site.run(made.job.id, lambda _: ("ok", "speech: spoken"))
+    assert (ended.state, ended.counts["ok"]) == ("done", 1)
+
+
+async def test_the_command_announces(site: JobSite, stage: ControlStage, fleet: CommandLine) -> None:
+    macs = await site.add_devices(2)
+    operator = Operator(fleet, stage)
+    shown = await operator.row("announce", TEXT, "--device", macs[0], "--ways", "notify,alert")
+    assert shown["job"]["arguments"]["ways"] == ["notify", "alert"]
+
+
+def _volume() -> "jobs.JobRequest":
+    return jobs.JobRequest.model_validate(
+        {"name": "j", "query": "", "tool": "self.audio_speaker.set_volume", "arguments": {"volume": 4}}
+    )

@@ -1,0 +1,254 @@
+"""Announcements to one device, by each way, with the functions of Redis and an api and an edge that the test plays."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from fleet.adapters.redis.announcements.clips import Clip, Clips
+from fleet.adapters.redis.announcements.deliveries import Deliveries
+from fleet.adapters.redis.sessions.replies import Reply
+from fleet.adapters.redis.shards.operator_calls import CallRecord, OperatorCalls
+from fleet.core.rates import Rate
+from fleet.ground.tasks import running
+from fleet.roles.worker.announcements.pauses import AnswerPauses
+from fleet.roles.worker.announcements.receipts import ClipReceipts
+from fleet.roles.worker.calls.device_calls import DeviceCalls
+from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
+from fleet.wire.announcements import TOOL, DeviceAnnouncement, Way
+from fleet.wire.clips import PATH, ClipDelivery, read_name
+from fleet.wire.edge_messages import EDGE_EVENTS, MakeClipCommand, SayEvent
+from fleet.wire.operator_calls import AWAKE_LATER, OFFLINE, OperatorCall
+from tests.support.announced import announcements
+from tests.support.virtual_time import elapse
+from tests.support.worker_stage import MAC, WorkerStage
+
+CLIP_MS = 4_000
+
+
+class Desk:
+    """Whoever announces, and the parts of a worker, of an edge and of the api that deliver."""
+
+    def __init__(self, stage: WorkerStage) -> None:
+        self.stage, store = stage, stage.resources.store
+        self.queue, self.clips, self.deliveries = OperatorCalls(store), Clips(store), Deliveries(store)
+        self.pauses, self.made = AnswerPauses(), 0
+        self.calls = DeviceCalls(stage.resources.calls, stage.resources.reports, Rate(1, 1), stage.counts)
+
+    @asynccontextmanager
+    async def worker(self) -> AsyncIterator[None]:
+        def owned() -> dict[int, Any]:
+            return {0: self.stage.shard}
+
+        receipts = ClipReceipts(Deliveries(self.stage.resources.store), owned)
+        delivery = announcements(self.stage, receipts, self.pauses)
+        runner = OperatorCallRunner(self.stage.resources, self.queue, self.calls, owned, delivery)
+        async with running("receipts", receipts.run), running("edge", self._make_clips), running("runner", runner.run):
+            yield
+
+    async def _make_clips(self) -> None:
+        while True:
+            orders = [one for one in self.stage.edge_commands() if isinstance(one, MakeClipCommand)]
+            for order in orders[self.made :]:
+                self.made += 1
+                await self.clips.put(order.clip, Clip(b"sound of " + order.text.encode(), CLIP_MS))
+            await elapse(0.05)
+
+    async def put(self, name: str, *ways: Way, text: str = "Tea is ready.") -> None:
+        announcement = DeviceAnnouncement(text, "", ways) if ways else DeviceAnnouncement(text)
+        call = OperatorCall(device=MAC, call=name, tool=TOOL, arguments={}, announcement=announcement)
+        assert await self.queue.put(call, 60, 3600) == "queued"
+
+    async def ended(self, name: str) -> CallRecord:
+        while not (record := await self.queue.find(MAC, name)) or not record.over:
+            await elapse(0.05)
+        return record
+
+    def notices(self) -> list[dict[str, Any]]:
+        return [one for one in self.stage.sent() if one["type"] == "notify"]
+
+    async def notified(self, count: int = 1) -> ClipDelivery:
+        """Return the delivery that the newest of so many messages names."""
+        while len(self.notices()) < count:
+            await elapse(0.05)
+        path = self.notices()[-1]["audio_url"].removeprefix(f"http://fleet.test:8000{PATH}/").removesuffix(".ogg")
+        delivery = read_name(self.stage.resources.keys, path)
+        assert delivery is not None
+        return delivery
+
+    async def fetch(self, delivery: ClipDelivery, ms: int) -> None:
+        """Do as the api does when the device fetches a clip and closes so many ms later."""
+        assert await self.deliveries.take(delivery)
+        await elapse(ms / 1000)
+        await self.deliveries.close(delivery, "closed", ms)
+
+
+@pytest.fixture
+async def desk(stage: WorkerStage) -> Desk:
+    await stage.connect()
+    await describe(stage, "2.5.0")
+    return Desk(stage)
+
+
+async def describe(stage: WorkerStage, firmware: str) -> None:
+    about = {"fw": firmware, "dialect": "xiaozhi", "host": "fleet.test", "board": "bread"}
+    await stage.resources.devices.describe(MAC, about)
+
+
+@pytest.mark.parametrize(("ms", "outcome"), [(CLIP_MS - 1_200, "played"), (1_500, "cut short")])
+async def test_an_idle_device_fetches_its_clip_and_its_close_tells_how_much_it_played(
+    desk: Desk, ms: int, outcome: str
+) -> None:
+    async with desk.worker():
+        await desk.put("a")
+        delivery = await desk.notified()
+        assert desk.notices()[0]["subtitles"] == [{"start_ms": 0, "text": "Tea is ready."}]
+        await desk.fetch(delivery, ms)
+        record = await desk.ended("a")
+    assert (record.state, record.text) == ("ok", f"notify: {outcome}")
+    assert desk.made == 1
+
+
+async def test_a_clip_is_made_once_for_all_who_want_it_and_fetched_once_by_each(desk: Desk) -> None:
+    async with desk.worker():
+        for count in (1, 2):
+            await desk.put(f"call-{count}")
+            delivery = await desk.notified(count)
+            await desk.fetch(delivery, CLIP_MS)
+            assert await desk.deliveries.take(delivery) == "", "whoever else has the address gets nothing"
+            await desk.ended(f"call-{count}")
+        assert desk.made == 1
+        await desk.put("other", text="Dinner is ready.")
+        await desk.fetch(await desk.notified(3), CLIP_MS)
+        await desk.ended("other")
+    assert desk.made == 2
+
+
+async def test_a_device_that_does_not_fetch_gets_the_next_way_and_after_two_of_them_no_more_clips(desk: Desk) -> None:
+    async with desk.worker():
+        for count in (1, 2, 3):
+            await desk.put(f"call-{count}")
+            record = await desk.ended(f"call-{count}")
+            assert (record.state, record.text) == ("ok", "alert: shown")
+            assert len(desk.notices()) == min(count, 2)
+        await describe(desk.stage, "2.5.1")
+        await desk.put("new firmware")
+        await desk.fetch(await desk.notified(3), CLIP_MS)
+        assert (await desk.ended("new firmware")).text == "notify: played"
+    assert [one["message"] for one in desk.stage.sent() if one["type"] == "alert"] == ["Tea is ready."] * 3
+
+
+async def test_a_late_fetch_after_the_next_way_is_refused(desk: Desk) -> None:
+    async with desk.worker():
+        await desk.put("a")
+        delivery = await desk.notified()
+        await desk.ended("a")
+        await elapse(60)
+        assert await desk.deliveries.take(delivery) == ""
+
+
+async def test_one_that_began_a_session_meanwhile_is_not_counted_against_the_device(desk: Desk) -> None:
+    async with desk.worker():
+        for count in (1, 2, 3):
+            await desk.put(f"call-{count}", "notify", "alert")
+            await desk.notified(count)
+            session = await desk.stage.open(f"s{count}")
+            assert (await desk.ended(f"call-{count}")).text == "alert: shown"
+            await desk.stage.resources.sessions.close(desk.stage.shard.owner, MAC, session.id)
+    assert len(desk.notices()) == 3
+
+
+async def test_older_firmware_is_shown_the_text_and_an_offline_device_waits(desk: Desk) -> None:
+    await describe(desk.stage, "2.2.6")
+    async with desk.worker():
+        await desk.put("old")
+        assert (await desk.ended("old")).text == "alert: shown"
+        await desk.put("keep", "speech", "notify", "wake")
+        record = await desk.ended("keep")
+        assert (record.state, record.text) == ("not_sent", AWAKE_LATER)
+        await desk.stage.connect(online=False, epoch=1)
+        await desk.put("away")
+        record = await desk.ended("away")
+        assert (record.state, record.text) == ("not_sent", OFFLINE)
+    assert not desk.notices()
+
+
+async def said(desk: Desk, count: int = 1) -> SayEvent:
+    """Return the newest of so many requests to speak."""
+    inbox = desk.stage.resources.store.keys.inbox(0)
+    while True:
+        entries = desk.stage.redis.run("XRANGE", inbox, "-", "+")
+        events = [EDGE_EVENTS.decode(dict(zip(words[::2], words[1::2], strict=True))["m"]) for _, words in entries]
+        found = [one for one in events if isinstance(one, SayEvent)]
+        if len(found) >= count:
+            return found[-1]
+        await elapse(0.05)
+
+
+async def test_in_a_session_it_is_spoken_after_the_answer_and_never_over_it(desk: Desk) -> None:
+    await desk.stage.open()
+    desk.pauses.begin(MAC, "t1")
+    async with desk.worker():
+        await desk.put("a")
+        await elapse(20)
+        inbox = desk.stage.resources.store.keys.inbox(0)
+        assert not desk.stage.redis.run("XRANGE", inbox, "-", "+"), "the answer is still spoken"
+        desk.pauses.end(MAC, "t1", "spoken")
+        event = await said(desk)
+        assert (event.text, event.session, event.polite) == ("Tea is ready.", "s1", True)
+        desk.pauses.begin(MAC, event.turn)
+        await desk.stage.resources.replies.write(desk.stage.shard.owner, MAC, event.turn, Reply("answered", event.text))
+        desk.pauses.end(MAC, event.turn, "spoken")
+        assert (await desk.ended("a")).text == "speech: spoken"
+    assert not desk.notices()
+
+
+async def test_one_for_which_there_was_no_room_in_the_session_is_said_again_and_one_without_answers_soon(
+    desk: Desk,
+) -> None:
+    await desk.stage.open()
+    owner = desk.stage.shard.owner
+    async with desk.worker():
+        await desk.put("a")
+        event = await said(desk)
+        await desk.stage.resources.replies.write(owner, MAC, event.turn, Reply("busy"))
+        again = await said(desk, 2)
+        assert again.turn == event.turn
+        desk.pauses.begin(MAC, event.turn)
+        await desk.stage.resources.replies.write(owner, MAC, event.turn, Reply("answered", "x"))
+        desk.pauses.end(MAC, event.turn, "cut_short")
+        assert (await desk.ended("a")).text == "speech: cut short"
+
+
+async def test_when_the_session_ends_before_it_can_be_spoken_the_idle_device_is_notified(desk: Desk) -> None:
+    session = await desk.stage.open()
+    desk.pauses.begin(MAC, "t1")
+    async with desk.worker():
+        await desk.put("a")
+        await elapse(5)
+        await desk.stage.resources.sessions.close(desk.stage.shard.owner, MAC, session.id)
+        await desk.fetch(await desk.notified(), CLIP_MS)
+        assert (await desk.ended("a")).text == "notify: played"
+
+
+@pytest.mark.parametrize("fetched", [True, False])
+async def test_the_next_owner_of_the_shard_goes_on_and_takes_no_way_twice(desk: Desk, *, fetched: bool) -> None:
+    async with desk.worker():
+        await desk.put("a")
+        delivery = await desk.notified()
+        if fetched:
+            assert await desk.deliveries.take(delivery)
+    await desk.deliveries.close(delivery, "closed", CLIP_MS)
+    async with desk.worker():
+        record = await desk.ended("a")
+    assert record.text == ("notify: played" if fetched else "alert: shown")
+    assert len(desk.notices()) == 1
+
+
+async def test_without_an_edge_the_text_is_shown(desk: Desk) -> None:
+    desk.stage.directory.update([], asyncio.get_running_loop().time())
+    async with desk.worker():
+        await desk.put("a")
+        assert (await desk.ended("a")).text == "alert: shown"
