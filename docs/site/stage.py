@@ -9,10 +9,11 @@ import json
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HOST = "https://github.com/fleet-voice/fleet"
+HOST = str(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"])
 ADDITIONS = ("README.md", "README.zh-CN.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "mosquitto/README.md")
 """Pages outside `docs`, beside those of `deploy`."""
 
