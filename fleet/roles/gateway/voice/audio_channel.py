@@ -16,20 +16,20 @@ class AudioChannel(asyncio.DatagramProtocol):
     Args:
         welcome: Has the key and the nonce.
         sound: What the client's audio frames are; PCM is encoded and decoded here.
-        hear: Takes each audio frame of the server, in order; late ones are dropped, as firmware does.
+        on_frame: Takes each audio frame of the server, in order; late ones are dropped, as firmware does.
     """
 
-    def __init__(self, welcome: Welcome, sound: Sound, hear: Callable[[bytes], None]) -> None:
+    def __init__(self, welcome: Welcome, sound: Sound, on_frame: Callable[[bytes], None]) -> None:
         pcm = sound == "pcm"
         self._encoder = Encoder(PCM_RATE, PCM_FRAME_MS, application="voip") if pcm else None
         self._decoder = Decoder(welcome.rate) if pcm else None
         self._channel = Channel(welcome.key, int.from_bytes(welcome.nonce[4:8], "big"), UPLINK_FLAGS)
-        self._hear = hear
+        self._on_frame = on_frame
         self._sent = self._last = 0
         self._transport: asyncio.DatagramTransport | None = None
 
     @classmethod
-    async def open(cls, welcome: Welcome, sound: Sound, hear: Callable[[bytes], None]) -> "AudioChannel":
+    async def open(cls, welcome: Welcome, sound: Sound, on_frame: Callable[[bytes], None]) -> "AudioChannel":
         """Connect a socket to the edge that the server named.
 
         Raises:
@@ -37,7 +37,7 @@ class AudioChannel(asyncio.DatagramProtocol):
         """
         loop = asyncio.get_running_loop()
         _, channel = await loop.create_datagram_endpoint(
-            lambda: cls(welcome, sound, hear), remote_addr=(welcome.host, welcome.port)
+            lambda: cls(welcome, sound, on_frame), remote_addr=(welcome.host, welcome.port)
         )
         return channel
 
@@ -51,10 +51,10 @@ class AudioChannel(asyncio.DatagramProtocol):
         self._last = header.sequence
         packet = self._channel.open(data)
         if self._decoder is None:
-            self._hear(packet)
+            self._on_frame(packet)
             return
         with suppress(OpusError):
-            self._hear(self._decoder.decode(packet))
+            self._on_frame(self._decoder.decode(packet))
 
     def error_received(self, exc: Exception) -> None:
         """Do nothing: the edge may be gone for a moment, and its shard ends the session if it stays away."""

@@ -49,7 +49,7 @@ class VoiceClient:
     def __init__(self, client: Client, mac: str, open_session: Callable[[Reading], MqttSession]) -> None:
         self._client, self._mac = client, mac
         # One at a time, so that the client gets its frames in order.
-        self._mqtt = open_session(Reading([down_topic(mac)], self._hear, bound=1))
+        self._mqtt = open_session(Reading([down_topic(mac)], self._receive, bound=1))
         self._connected = asyncio.Event()
         self._outgoing: asyncio.Queue[str | bytes | None] = asyncio.Queue(MOST_WAITING)
         """Frames for the client; None is the server's goodbye."""
@@ -96,16 +96,16 @@ class VoiceClient:
         try:
             while (frame := await self._client.receive_frame()) is not None:
                 if isinstance(frame, bytes):
-                    await self._say(frame)
+                    await self._pass_audio(frame)
                 else:
-                    self._tell(frame.encode())
+                    self._pass_text(frame.encode())
         finally:
             # The end of a connection is a device's goodbye.
             if self._session and self._mqtt.connected:
                 self._publish(goodbye(self._session))
         raise ClientGone("the client left")
 
-    async def _say(self, packet: bytes) -> None:
+    async def _pass_audio(self, packet: bytes) -> None:
         wait = self._packets.take("", asyncio.get_running_loop().time())
         if wait:
             # Read nothing meanwhile: then a flood costs no more than speech.
@@ -113,7 +113,7 @@ class VoiceClient:
         elif self._audio:
             self._audio.send(packet)
 
-    def _tell(self, frame: bytes) -> None:
+    def _pass_text(self, frame: bytes) -> None:
         if len(frame) > LARGEST_TEXT or self._texts.take("", asyncio.get_running_loop().time()):
             raise VoiceEnded("too many messages, or too large ones")
         try:
@@ -129,14 +129,14 @@ class VoiceClient:
         except Overloaded as error:
             log.warning("frame dropped", extra={"device": self._mac, "reason": str(error)})
 
-    async def _hear(self, topic: str, payload: bytes) -> None:
+    async def _receive(self, topic: str, payload: bytes) -> None:
         """Pass on a message of the server."""
         if topic != down_topic(self._mac):
             return
         if (welcome := read_welcome(payload)) is not None:
             former, self._session = self._audio, welcome.session
             try:
-                self._audio = await AudioChannel.open(welcome, self._sound, self._hear_audio)
+                self._audio = await AudioChannel.open(welcome, self._sound, self._queue_audio)
             except OSError as error:
                 raise Unavailable(f"no way to the edge {welcome.host}:{welcome.port}: {error}") from error
             if former:
@@ -151,7 +151,7 @@ class VoiceClient:
         elif len(self._early) < MOST_EARLY:
             self._early.append(payload.decode("utf-8", "replace"))
 
-    def _hear_audio(self, packet: bytes) -> None:
+    def _queue_audio(self, packet: bytes) -> None:
         if self._audio_waiting < MOST_AUDIO:
             self._audio_waiting += 1
             self._queue(packet)
