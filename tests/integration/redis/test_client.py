@@ -35,6 +35,16 @@ async def test_an_answer_means_the_same_alone_and_in_a_batch(store: Store) -> No
     assert await store.client.zrange("{k}", 0, -1) == plain
 
 
+async def test_reads_that_wait_share_a_connection(redis_url: str) -> None:
+    store = await Store.open(redis_url, SHARDS)
+    await store.client.read_streams({"{s}": "0-0"}, 1, 0.001)
+    before = connections(redis_url)
+    for _ in range(5):
+        await store.client.read_streams({"{s}": "0-0"}, 1, 0.001)
+    assert connections(redis_url) == before
+    await store.close()
+
+
 async def test_a_closed_store_has_no_connection(redis_url: str) -> None:
     store = await Store.open(redis_url, SHARDS)
     await store.ping()
