@@ -1,4 +1,4 @@
-"""What jobs look up of devices before they call them; the rest is tested with whole jobs (integration/sql/test_jobs)."""
+"""What jobs look up of devices before they call them; whole jobs are tested in integration/sql/test_jobs."""
 
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
