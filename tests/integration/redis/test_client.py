@@ -35,13 +35,16 @@ async def test_an_answer_means_the_same_alone_and_in_a_batch(store: Store) -> No
     assert await store.client.zrange("{k}", 0, -1) == plain
 
 
-async def test_reads_that_wait_share_a_connection(redis_url: str) -> None:
+async def test_a_read_that_waits_uses_the_connection_of_the_one_before(redis_url: str) -> None:
     store = await Store.open(redis_url, SHARDS)
-    await store.client.read_streams({"{s}": "0-0"}, 1, 0.001)
-    before = connections(redis_url)
-    for _ in range(5):
-        await store.client.read_streams({"{s}": "0-0"}, 1, 0.001)
-    assert connections(redis_url) == before
+    with redis.Redis.from_url(redis_url) as watcher:
+
+        async def connections_after_a_read() -> int:
+            await store.client.read_streams({"{s}": "0-0"}, 1, 0.001)
+            return int(watcher.info("stats")["total_connections_received"])
+
+        first = await connections_after_a_read()
+        assert [await connections_after_a_read() for _ in range(5)] == [first] * 5
     await store.close()
 
 
