@@ -22,7 +22,7 @@ from fleet.run.resources import ProcessResources, open_resources
 _BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "control", "health", "version", "--version")
 _OPERATIONS = (
     *("devices", "groups", "agents", "providers", "events", "conversations", "usage", "audit", "memory", "keys"),
-    *("alerts", "jobs", "accounts", "tokens", "certs", "db", "doctor", "settings"),
+    *("alerts", "jobs", "tokens", "certs", "db", "doctor", "settings"),
 )
 _WORKBENCH = ("sim", "conformance", "endurance")
 _ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -213,7 +213,6 @@ def _run(
 def add_operator_commands() -> None:
     """Add the commands for operators."""
     from fleet.operations import (
-        accounts_command,
         agents_command,
         alerts_command,
         certs_command,
@@ -247,7 +246,6 @@ def add_operator_commands() -> None:
     app.command("audit")(audit)
     app.add_typer(memory_command.app, name="memory")
     app.add_typer(keys_command.app, name="keys")
-    app.add_typer(accounts_command.app, name="accounts")
     app.add_typer(tokens_command.app, name="tokens")
     app.add_typer(certs_command.app, name="certs")
     app.add_typer(db_command.app, name="db")

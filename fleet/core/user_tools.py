@@ -11,6 +11,11 @@ _KNOWN: Final[dict[str, dict[str, Any]]] = tomllib.loads(
 )
 
 
+def user_tools() -> list[ToolSpec]:
+    """Return all tools for users only."""
+    return [tool for name in _KNOWN if (tool := user_tool(name))]
+
+
 def user_tool(name: str) -> ToolSpec | None:
     """Return a tool for users only by its name; None if firmware has none of this name."""
     known = _KNOWN.get(name)

@@ -3,18 +3,17 @@
 from collections.abc import AsyncIterator
 from typing import TypeVar
 
-from fleet.client import access, accounts, agents, groups, providers
+from fleet.client import access, agents, groups, providers
 from fleet.client.client import AsyncFleetClient
 from fleet.ground.errors import ConfigError
 from fleet.ground.terminal import visible
-from fleet.wire.control.accounts import Account
 from fleet.wire.control.agents import Agent
 from fleet.wire.control.groups import Group
 from fleet.wire.control.providers import Provider
 from fleet.wire.control.shapes import ListPage
 from fleet.wire.control.tokens import Token
 
-One = TypeVar("One", Account, Agent, Provider, Token)
+One = TypeVar("One", Agent, Provider, Token)
 
 
 async def find_agent(control: AsyncFleetClient, name: str) -> Agent:
@@ -52,18 +51,6 @@ async def find_group(control: AsyncFleetClient, name: str) -> Group:
             if one.name == name:
                 return one
     raise _missing("group", name)
-
-
-async def find_account(control: AsyncFleetClient, name: str) -> Account:
-    """Return an account.
-
-    Raises:
-        ConfigError: There is none of this name.
-    """
-    found = await _first(control.pages(accounts.listing()), name)
-    if found is None:
-        raise _missing("account", name)
-    return found
 
 
 async def find_token(control: AsyncFleetClient, name: str) -> Token | None:

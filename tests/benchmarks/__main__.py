@@ -14,6 +14,7 @@ from fleet.workbench.bench.__main__ import Connected, Devices, JsonFile, Repeats
 from fleet.workbench.bench.result import as_json, members, run
 from tests.benchmarks.all import AllExperiment, AllFigures, show_all
 from tests.benchmarks.compare import figures_of, read_figures, show_changes
+from tests.benchmarks.console import ConsoleExperiment, show_console
 from tests.benchmarks.echo import EchoExperiment, show_echo
 from tests.benchmarks.interruptions import InterruptionsExperiment
 from tests.benchmarks.interruptions_table import show_interruptions
@@ -82,6 +83,17 @@ def registry(
     engines = [cast("Engine", one) for one in engine or ENGINES]
     experiment = RegistryExperiment(seconds=0.0, repeats=1, devices=devices, engines=engines, requests=requests)
     run(experiment, show_registry, json_file)
+
+
+@app.command()
+def console(
+    devices: Annotated[int, typer.Option(min=1_000, max=10_000_000, help="Devices in the list.")] = 1_000_000,
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="How long the list is scrolled.")] = 20.0,
+    rows: Annotated[int, typer.Option(min=100, max=100_000, help="Rows a second.")] = 2_000,
+    json_file: JsonFile = None,
+) -> None:
+    """How soon the console is there, and whether a long list of devices scrolls without a stop."""
+    run(ConsoleExperiment(seconds=seconds, repeats=1, devices=devices, rows=rows), show_console, json_file)
 
 
 @app.command("turn-ends")

@@ -37,7 +37,7 @@ Engine = Literal["sqlite", "postgresql"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 MARKS_MS = {"page": (10.0, 50.0), "substring": (None, 100.0), "facets": (None, 100.0)}
 """What p50 and p99 should be at most."""
-_TOKEN = "flt_bench"
+TOKEN = "flt_bench"
 _SHARDS = 16
 _START_SECONDS = 300.0
 """For a machine that is busy with other work."""
@@ -77,28 +77,14 @@ class RegistryExperiment(Experiment[list[RegistryResult]]):
             with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
                 async with _database(engine, Path(name)) as address:
                     progress(f"{engine}: making {self.devices} devices")
-                    await _prepare(address, self.devices)
+                    await make_registry(address, self.devices)
                     progress(f"{engine}: searching")
                     found += await self._on(engine, address, Path(name))
         return found
 
     async def _on(self, engine: Engine, address: str, folder: Path) -> list[RegistryResult]:
-        redis, port = choose(), choose()
-        settings = {
-            "FLEET_KEYS": f"bench:{secrets.token_hex(16)}",
-            "FLEET_DATABASE_URL": address,
-            "FLEET_REDIS_URL": f"redis://{LOOPBACK}:{redis}/0",
-            "FLEET_CONTROL_PORT": str(port),
-            "FLEET_DATA_DIR": str(folder / "data"),
-            "FLEET_RATE_CONTROL": "100000/100000",
-            "FLEET_METRICS_PORT": "none",
-            "FLEET_SHARDS": str(_SHARDS),
-        }
         results = []
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(run_redis(folder, redis, folder / "redis.log", keep=False))
-            await asyncio.to_thread(fill_redis, settings["FLEET_REDIS_URL"], _SHARDS, self.devices)
-            control = await stack.enter_async_context(role_process("control", settings, port, folder, _START_SECONDS))
+        async with serve_registry(address, folder, self.devices) as (control, port):
             meter = CpuMeter({"control": [control]})
             with closing(_Client(port)) as client:
                 for kind, paths in _requests(self.requests).items():
@@ -126,7 +112,7 @@ class _Client:
             following: str | None = path
             for _ in range(_PAGES):
                 begun = time.perf_counter()
-                self._connection.request("GET", following or "", headers={"Authorization": f"Bearer {_TOKEN}"})
+                self._connection.request("GET", following or "", headers={"Authorization": f"Bearer {TOKEN}"})
                 answer = self._connection.getresponse()
                 body = answer.read()
                 took.append((path, (time.perf_counter() - begun) * 1000))
@@ -183,6 +169,26 @@ def _requests(count: int, seed: int = 3) -> dict[str, list[str]]:
 
 
 @asynccontextmanager
+async def serve_registry(address: str, folder: Path, devices: int) -> AsyncIterator[tuple[int, int]]:
+    """Run control over a registry that was made, with a Redis that knows the same devices; give its pid and port."""
+    redis, port = choose(), choose()
+    settings = {
+        "FLEET_KEYS": f"bench:{secrets.token_hex(16)}",
+        "FLEET_DATABASE_URL": address,
+        "FLEET_REDIS_URL": f"redis://{LOOPBACK}:{redis}/0",
+        "FLEET_CONTROL_PORT": str(port),
+        "FLEET_DATA_DIR": str(folder / "data"),
+        "FLEET_RATE_CONTROL": "100000/100000",
+        "FLEET_METRICS_PORT": "none",
+        "FLEET_SHARDS": str(_SHARDS),
+    }
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(run_redis(folder, redis, folder / "redis.log", keep=False))
+        await asyncio.to_thread(fill_redis, settings["FLEET_REDIS_URL"], _SHARDS, devices)
+        yield await stack.enter_async_context(role_process("control", settings, port, folder, _START_SECONDS)), port
+
+
+@asynccontextmanager
 async def _database(engine: Engine, folder: Path) -> AsyncIterator[str]:
     if engine == "sqlite":
         yield f"sqlite:///{folder / 'control.db'}"
@@ -192,11 +198,12 @@ async def _database(engine: Engine, folder: Path) -> AsyncIterator[str]:
         yield server.url()
 
 
-async def _prepare(address: str, devices: int) -> None:
+async def make_registry(address: str, devices: int) -> None:
+    """Fill an empty database with devices and the token of the bench."""
     database = Database(database_url(address))
     await upgrade(database)
     await fill(database_url(address), devices)
-    await TokenRows(database).add(1, "bench", digest_of_token(_TOKEN), [DEVICES_READ], 0)
+    await TokenRows(database).add(1, "bench", digest_of_token(TOKEN), [DEVICES_READ], 0)
     await database.close()
 
 

@@ -11,6 +11,7 @@ GUIDES = {
     "README.md": "README.zh-CN.md",
     "docs/README.md": "docs/zh/README.md",
     "docs/faq.md": "docs/zh/faq.md",
+    "docs/operating/console.md": "docs/zh/console.md",
     "docs/operating/models.md": "docs/zh/models.md",
     "docs/operating/ownership.md": "docs/zh/activation.md",
     "docs/operating/quick-start.md": "docs/zh/quick-start.md",

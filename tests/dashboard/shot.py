@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from playwright.sync_api import Browser
 
 from tests.support.browser import running_browser
 
 _SIZE = re.compile(r'width="(\d+)" height="(\d+)"')
 _COLORS = 256
-_DRAW = """async (svg) => {
+_DRAW = """async ([text64, type]) => {
   const image = new Image();
-  image.src = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }));
+  image.src = `data:${type};base64,${text64}`;
   await image.decode();
   const canvas = new OffscreenCanvas(image.width, image.height);
   const pen = canvas.getContext('2d');
@@ -22,7 +23,7 @@ _DRAW = """async (svg) => {
   const bytes = pen.getImageData(0, 0, image.width, image.height).data;
   let text = '';
   for (let at = 0; at < bytes.length; at += 32768) text += String.fromCharCode(...bytes.subarray(at, at + 32768));
-  return btoa(text);
+  return [image.width, image.height, btoa(text)];
 }"""
 
 Pixels = NDArray[np.uint8]
@@ -32,12 +33,23 @@ def shoot(svg: str, out: Path) -> None:
     """Write an SVG as a PNG of its own size."""
     found = _SIZE.search(svg)
     assert found, "the SVG has no size"
-    width, height = int(found[1]), int(found[2])
     with running_browser() as browser:
-        drawn = base64.b64decode(browser.new_page().evaluate(_DRAW, svg))
-    pixels = np.frombuffer(drawn, np.uint8).reshape(height, width, 4)[:, :, :3]
+        pixels = _draw(browser, svg.encode(), "image/svg+xml")
+    assert pixels.shape[:2] == (int(found[2]), int(found[1]))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(write_png(*reduce(pixels)))
+
+
+def repaint(browser: Browser, png: bytes) -> bytes:
+    """Return a picture with few colours."""
+    return write_png(*reduce(_draw(browser, png, "image/png")))
+
+
+def _draw(browser: Browser, image: bytes, kind: str) -> Pixels:
+    page = browser.new_page()
+    width, height, text = page.evaluate(_DRAW, [base64.b64encode(image).decode(), kind])
+    page.close()
+    return np.frombuffer(base64.b64decode(text), np.uint8).reshape(height, width, 4)[:, :, :3]
 
 
 def reduce(pixels: Pixels) -> tuple[Pixels, Pixels]:

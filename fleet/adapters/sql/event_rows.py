@@ -249,6 +249,15 @@ class EventLog:
             rows = await connection.execute(found.order_by(EVENT.c.id).limit(most))
             return [StoredEvent(*row) for row in rows]
 
+    async def newest(self, most: int, *, tenant: int, mac: int = 0) -> list[StoredEvent]:
+        """Return the newest events of a tenant, of one device or of all, the oldest of them first."""
+        found = select(EVENT).where(EVENT.c.tenant == tenant)
+        if mac:
+            found = found.where(EVENT.c.mac == mac)
+        async with self._database.reading() as connection:
+            rows = await connection.execute(found.order_by(EVENT.c.id.desc()).limit(most))
+            return [StoredEvent(*row) for row in rows][::-1]
+
     async def ends(self) -> tuple[int, int]:
         """Return the ids of the oldest event that is kept and of the newest one; the oldest may be one higher."""
         async with self._database.reading() as connection:

@@ -29,6 +29,7 @@ from fleet.roles.control.routes.announcements import AnnouncementRoutes
 from fleet.roles.control.routes.assignments import AssignmentsRoutes
 from fleet.roles.control.routes.audit import AuditRoutes
 from fleet.roles.control.routes.claims import ClaimRoutes
+from fleet.roles.control.routes.console import ConsoleRoutes
 from fleet.roles.control.routes.conversations import ConversationRoutes
 from fleet.roles.control.routes.desired import DesiredRoutes
 from fleet.roles.control.routes.device_calls import DeviceCallRoutes
@@ -37,6 +38,7 @@ from fleet.roles.control.routes.device_ends import EndRoutes
 from fleet.roles.control.routes.device_files import FileRoutes
 from fleet.roles.control.routes.device_memory import DeviceMemoryRoutes
 from fleet.roles.control.routes.device_texts import DeviceTextRoutes
+from fleet.roles.control.routes.device_tools import DeviceToolRoutes
 from fleet.roles.control.routes.devices import DeviceRoutes
 from fleet.roles.control.routes.events import EventRoutes
 from fleet.roles.control.routes.groups import GroupRoutes
@@ -60,7 +62,7 @@ _NOUNS = (
     *(AccountsRoutes, AuditRoutes, MeRoutes, SessionRoutes, SystemRoutes, TokensRoutes),
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
-    *(DesiredRoutes, DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, TalkRoutes),
+    *(DesiredRoutes, DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, DeviceToolRoutes, TalkRoutes),
     *(AnnouncementRoutes, JobRoutes, JobExecutionRoutes),
 )
 """Each adds the routes of one noun."""
@@ -109,6 +111,7 @@ def build_app(services: ControlServices) -> FastAPI:
         noun(services, routes)
     OpenApiRoutes(app, routes)
     HealthRoutes(app.router, services.database, services.store)
+    ConsoleRoutes(app.router)
     add_problems(app)
     app.add_middleware(RequestIds)
     return app

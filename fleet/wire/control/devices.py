@@ -132,10 +132,24 @@ class TagList(Shape):
     tags: Tags
 
 
+class OfferedTool(Shape):
+    """A tool of a device: all texts are the device's own. `user_only`: the model never sees it."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    risk: Literal["read", "act", "dangerous"]
+    user_only: bool
+
+
 class ToolNames(Shape):
-    """The tools that a device offers, by name."""
+    """The tools that a device offers: by name as the registry has them, and with their schemas as it last said.
+
+    `tools` also has those that its firmware has for users only.
+    """
 
     items: list[str]
+    tools: list[OfferedTool] = Field(default_factory=list)
 
 
 class PresenceMoment(Shape):

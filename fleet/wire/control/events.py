@@ -11,7 +11,7 @@ class EventQuery(Shape):
     """Which events are wanted.
 
     `kinds`: kinds or families (`turn`), separated by commas. `filter`: a query for devices. `device`: a MAC. `after`:
-    the id of the last event that the client has.
+    the id of the last event that the client has. `newest`: the last `limit` events instead, as far as they are wanted.
     """
 
     kinds: Annotated[str, Field(max_length=1_000)] = ""
@@ -19,6 +19,7 @@ class EventQuery(Shape):
     device: Annotated[str, Field(max_length=40)] = ""
     after: Annotated[int | None, Field(ge=0, le=2**62)] = None
     limit: Annotated[int, Field(ge=1, le=500)] = 100
+    newest: bool = False
 
 
 class Event(Shape):

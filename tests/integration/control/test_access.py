@@ -123,10 +123,14 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
 """Of each path parameter: makes an object of another tenant, and returns its id."""
 
 
+FILES = ("/", "/console", "/console/{path:path}", "/healthz", "/readyz")
+"""Routes that nobody needs a token for, and that know nothing of tenants."""
+
+
 def routes(stage: ControlStage) -> Iterator[tuple[str, ControlRoute]]:
     for route in stage.app.routes:
         path = getattr(route, "path", "")
-        if path in ("/healthz", "/readyz"):
+        if path in FILES:
             continue
         assert isinstance(route, ControlRoute), f"{path} was not added by Routes, so it has no scope"
         assert route.terms.scope in (*SCOPES, ANY_SCOPE, OPEN)

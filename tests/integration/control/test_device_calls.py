@@ -24,7 +24,7 @@ from fleet.wire.edge_messages import SayEvent, UtteranceEvent
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent
 from tests.support.announced import announcements
-from tests.support.control_server import ControlStage, control_stage
+from tests.support.control_server import STRANGER, ControlStage, control_stage
 from tests.support.worker_stage import MAC, WorkerStage, worker_stage
 
 LEVEL = {"type": "object", "properties": {"volume": {"type": "integer", "maximum": 100}}, "required": ["volume"]}
@@ -74,6 +74,14 @@ async def site(database: Database, tmp_path: Path) -> AsyncIterator[Site]:
         await worker.connect()
         await worker.resources.tools.register(worker.shard.owner, MAC, "xiaozhi", (VOLUME, OVEN))
         yield Site(control, worker)
+
+
+async def test_tools_come_with_their_schemas_and_risks(site: Site) -> None:
+    found = {one["name"]: one for one in (await site.control.ask(f"GET {PATH}/tools")).json()["tools"]}
+    assert (found[VOLUME.name]["input_schema"], found[VOLUME.name]["risk"]) == (LEVEL, "act")
+    assert (found[OVEN.name]["risk"], found[OVEN.name]["user_only"]) == ("dangerous", False)
+    assert (found["self.reboot"]["risk"], found["self.reboot"]["user_only"]) == ("dangerous", True)
+    assert (await site.control.ask(f"GET {PATH}/tools", STRANGER)).status_code == 404
 
 
 async def test_a_tool_is_called_once_for_its_idempotency_key_and_audited(site: Site) -> None:

@@ -51,6 +51,17 @@ async def happening(stage: ControlStage) -> AsyncIterator[Happening]:
         yield one
 
 
+async def test_the_newest_events_are_read_without_the_older_ones(happening: Happening) -> None:
+    for number in range(4):
+        await happening.let("device.offline" if number == 3 else "turn.answered", number=number)
+    await happening.let("turn.failed", FOREIGN)
+    page = (await happening.stage.ask("GET /v1/events?newest=true&limit=3&kinds=turn")).json()
+    assert [one["data"]["number"] for one in page["items"]] == [1, 2]
+    assert (page["next"], page["gap"]) == (None, False)
+    one = (await happening.stage.ask(f"GET /v1/events?newest=true&limit=1&device={MAC}")).json()["items"]
+    assert [event["kind"] for event in one] == ["device.offline"]
+
+
 class Stream:
     """A stream that a client reads."""
 

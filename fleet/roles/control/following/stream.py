@@ -59,6 +59,15 @@ class EventStreams:
         following = found[-1].id if len(found) == most and found[-1].id < newest else None
         return await select(found, wanted, self._matcher), following, gap
 
+    async def newest(self, wanted: EventFilter, most: int) -> list[StoredEvent]:
+        """Return those of the newest stored events that pass, the oldest of them first.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        found = await self._log.newest(most, tenant=wanted.tenant, mac=wanted.mac)
+        return await select(found, wanted, self._matcher)
+
     def follow(self, who: Principal, wanted: EventFilter, after: int | None, seconds: float = LIFE_SECONDS) -> Frames:
         """Return the frames of a new client.
 

@@ -30,7 +30,6 @@ from fleet.wire.control.devices import (
     PresenceMoment,
     TagList,
     TagPatch,
-    ToolNames,
 )
 from fleet.wire.control.shapes import GivenTime, time_of
 
@@ -53,7 +52,6 @@ class DeviceRoutes:
         routes.add("PATCH /devices/{mac}", self.change, DEVICES_WRITE, model=Device, notes=VERSIONED)
         routes.add("PUT /devices/{mac}/tags", self.put_tags, DEVICES_WRITE, model=Device, notes=VERSIONED)
         routes.add("PATCH /devices/{mac}/tags", self.patch_tags, DEVICES_WRITE, model=Device, notes=VERSIONED)
-        routes.add("GET /devices/{mac}/tools", self.tools, DEVICES_READ)
         routes.add("GET /devices/{mac}/presence", self.presence, DEVICES_READ)
 
     async def search(self, who: Who, query: Annotated[DeviceQuery, Query()]) -> JSONResponse:
@@ -119,11 +117,6 @@ class DeviceRoutes:
     async def patch_tags(self, request: Request, who: Who, mac: str, body: TagPatch) -> Response:
         """Set or remove single tags of a device."""
         return await self._change(request, who, mac, DeviceChange(single_tags=body.tags))
-
-    async def tools(self, who: Who, mac: str) -> ToolNames:
-        """Return the names of the tools that a device offers."""
-        name = await self._known(who, mac)
-        return ToolNames(items=await DeviceRows(self._database, who.tenant).tools(name))
 
     async def presence(
         self, who: Who, mac: str, since: GivenTime | None = None, before: GivenTime | None = None, limit: Limit = 100

@@ -47,7 +47,11 @@ class EventRoutes:
         wanted = EventFilter(who.tenant, _kinds(query.kinds), _mac(query.device), condition)
         if STREAM in request.headers.get("accept", ""):
             return self._stream(who, wanted, _last_id(request) if query.after is None else query.after)
-        events, following, gap = await self._following.streams.page(wanted, query.after or 0, query.limit)
+        streams, gap = self._following.streams, False
+        if query.newest:
+            events, following = await streams.newest(wanted, query.limit), None
+        else:
+            events, following, gap = await streams.page(wanted, query.after or 0, query.limit)
         items = ",".join(map(event_json, events))
         body = f'{{"items":[{items}],"next":{json.dumps(following)},"gap":{json.dumps(gap)}}}'
         return Response(body, media_type="application/json")

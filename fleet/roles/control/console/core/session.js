@@ -1,0 +1,106 @@
+// Who is signed in. Everything about signing in is in this file: another way to do it changes nothing else.
+import { signal } from "./ui.js";
+
+const TOKEN = "fleet.token";
+const ACCOUNT = "fleet.account";
+/** @typedef {{kind: string, name: string, tenant: string, scopes: string[], expires: string|null}} Me */
+
+/** Null while nobody is signed in; undefined until that is known. */
+export const me = signal(/** @type {Me|null|undefined} */ (undefined));
+/** Whether somebody was signed in until the server refused it. */
+export const expired = signal(false);
+/** Counts sign-ins and -outs: what belongs to one of them ends with it. */
+export const era = signal(0);
+
+/** A tab keeps its token; the cookie of an account belongs to the whole browser, and no script can read it. */
+let token = sessionStorage.getItem(TOKEN) ?? "";
+
+/** @param {Record<string, string>} headers */
+export const authorized = (headers) => (token ? { ...headers, Authorization: `Bearer ${token}` } : headers);
+
+/** @param {...string} scopes */
+export const may = (...scopes) => scopes.every((scope) => me.value?.scopes.includes(scope));
+
+async function ask() {
+  const answer = await fetch("../v1/me", { headers: authorized({}) });
+  if (answer.status === 401) return null;
+  if (!answer.ok) throw new Error(String(answer.status));
+  return /** @type {Promise<Me>} */ (answer.json());
+}
+
+/** @param {Me} found */
+function enter(found) {
+  expired.value = false;
+  me.value = found;
+  era.value += 1;
+}
+
+/** Ask whether what this browser has is still good. */
+export async function restore() {
+  // Without anything there is nothing to ask.
+  me.value = token || localStorage.getItem(ACCOUNT) ? await ask().catch(() => null) : null;
+  era.value += 1;
+}
+
+/**
+ * @param {string} given
+ * @returns {Promise<boolean>} whether the token is good
+ */
+export async function signInWithToken(given) {
+  const before = token;
+  token = given.trim();
+  const found = await ask();
+  if (!found) {
+    token = before;
+    return false;
+  }
+  sessionStorage.setItem(TOKEN, token);
+  enter(found);
+  return true;
+}
+
+/** Whether nobody owns this server yet, so that a code makes the first owner. */
+export const isNew = async () => {
+  const answer = await fetch("../v1/accounts:first");
+  return answer.ok && (await answer.json()).open === true;
+};
+
+/**
+ * Sign in with an account; with a code, make it the first owner.
+ * @param {{name: string, password: string, tenant?: string, code?: string}} given
+ * @returns {Promise<string>} why it was refused; empty if it was not
+ */
+export async function signIn({ code, ...given }) {
+  token = "";
+  sessionStorage.removeItem(TOKEN);
+  const headers = { "Content-Type": "application/json" };
+  const body = JSON.stringify(code === undefined ? given : { name: given.name, password: given.password,
+    code: code.trim() });
+  const answer = await fetch(code === undefined ? "../v1/session" : "../v1/accounts:first", { method: "POST", headers,
+    body });
+  if (!answer.ok) return (await answer.json().catch(() => ({}))).code ?? "failed";
+  localStorage.setItem(ACCOUNT, "1");
+  const found = await ask();
+  if (found) enter(found);
+  return found ? "" : "failed";
+}
+
+function leave() {
+  token = "";
+  sessionStorage.removeItem(TOKEN);
+  localStorage.removeItem(ACCOUNT);
+  me.value = null;
+  era.value += 1;
+}
+
+export async function signOut() {
+  if (me.value?.kind === "account") await fetch("../v1/session", { method: "DELETE" }).catch(() => undefined);
+  leave();
+}
+
+/** The server does not know whoever is signed in any more. */
+export function refuse() {
+  if (!me.value) return;
+  expired.value = true;
+  leave();
+}

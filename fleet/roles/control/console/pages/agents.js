@@ -1,0 +1,226 @@
+// Agents: how the server hears, thinks and speaks with some devices.
+import { html, useSignal } from "../core/ui.js";
+import { ask, get } from "../core/api.js";
+import { number, span, t } from "../core/i18n.js";
+import { go, to } from "../core/router.js";
+import { may } from "../core/session.js";
+import { Badge, Button, Card, Empty, Fault, Head, Note, Tabs, Time } from "../parts/basics.js";
+import { AgentEditor } from "../parts/agent-editor.js";
+import { Diff } from "../parts/diff.js";
+import { Confirm, Dialog, say, sayFault } from "../parts/feedback.js";
+import { Field, Select, TextArea, TextInput } from "../parts/form.js";
+import { Loaded, useGet, useList, useLoad } from "../parts/load.js";
+import { ListTable } from "../parts/table.js";
+
+function List() {
+  const agents = useList("/agents"), making = useSignal(false);
+  const make = may("agents:write") && html`<${Button} icon="plus" kind="main-action"
+    onClick=${() => { making.value = true; }}>${t("agents.make")}<//>`;
+  return html`<${Head} title=${t("page.agents")} about=${t("agents.about")}>${make}<//>
+    <${ListTable} of=${agents} label=${t("page.agents")} row=${(one) => one.id} empty=${html`<${Empty} icon="agent"
+      title=${t("agents.none")} action=${make}>${t("agents.none-about")}<//>`} columns=${[
+      { name: t("query.name"), show: (one) => html`<a class="name" href=${to(["agents", one.id])}>${one.name}</a>` },
+      { name: t("agents.live"), show: (one) => (one.live ? html`<${Badge} kind="good">${t("agents.version",
+        { number: one.live })}<//>` : html`<${Badge}>${t("agents.unpublished")}<//>`) },
+      { name: t("query.language"), wide: true, show: (one) => one.draft.language ?? "–" },
+      { name: t("agents.voice"), wide: true, show: (one) => one.draft.voice.name ?? one.draft.voice.provider ?? "–" },
+      { name: t("query.notes"), wide: true, show: (one) => html`<span class="muted">${one.notes.slice(0, 80)}</span>` },
+    ]} />${making.value && html`<${Make} onClose=${() => { making.value = false; }} />`}`;
+}
+
+const TEMPLATES = ["plain", "child", "teacher", "concierge"];
+
+function Make({ onClose }) {
+  const name = useSignal(""), template = useSignal("plain"), busy = useSignal(false),
+    error = useSignal(/** @type {any} */ (null));
+  const submit = async (event) => {
+    event.preventDefault();
+    busy.value = true;
+    try {
+      const draft = template.value === "plain" ? {} : { prompt: t(`agents.template.${template.value}-prompt`) };
+      const made = await ask("POST /agents", { body: { name: name.value.trim(), draft } });
+      onClose();
+      go(["agents", made.id]);
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  return html`<${Dialog} title=${t("agents.make")} onClose=${onClose}><form class="form" onSubmit=${submit}>
+    <${Field} label=${t("query.name")} hint=${t("form.name-hint")}><${TextInput} value=${name.value} required
+      pattern="[A-Za-z0-9._\\-]{1,63}" autofocus onValue=${(text) => { name.value = text; }} /><//>
+    <${Field} label=${t("agents.template")}><${Select} value=${template.value}
+      onValue=${(one) => { template.value = one; }} choices=${TEMPLATES.map((one) => [one,
+      t(`agents.template.${one}`)])} /><//>
+    <${Fault} error=${error.value} /><div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button}
+      type="submit" kind="main-action" busy=${busy.value}>${t("add")}<//></div></form><//>`;
+}
+
+function One({ id, tab = "edit" }) {
+  const agent = useGet(`/agents/${id}`), versions = useLoad(async (signal) => (await get(`/agents/${id}/versions`,
+    { limit: 100 }, signal)).items, [id]);
+  const publishing = useSignal(false), removing = useSignal(false);
+  const again = () => { agent.again(); versions.again(); };
+  return html`<${Loaded} of=${agent}>${(found) => {
+    const live = versions.data?.find((one) => one.live);
+    return html`<${Head} title=${found.name} back=${{ path: ["agents"], name: t("page.agents") }}>
+      ${found.live ? html`<${Badge} kind="good">${t("agents.version", { number: found.live })}<//>`
+        : html`<${Badge}>${t("agents.unpublished")}<//>`}
+      ${may("agents:write") && html`<${Button} kind="danger quiet" icon="trash" label=${t("delete")}
+        onClick=${() => { removing.value = true; }} /><${Button} kind="main-action" icon="play"
+        onClick=${() => { publishing.value = true; }}>${t("agents.publish")}<//>`}<//>
+      <${Tabs} label=${found.name} current=${tab} tabs=${["edit", "try", "versions", "assignments"].map((one) => [one,
+        t(`agents.tab.${one}`), to(["agents", id, ...(one === "edit" ? [] : [one])])])} />
+      ${tab === "edit" && html`<div class="columns"><${AgentEditor} key=${id} agent=${found} onSaved=${agent.set} />
+        <${Try} id=${id} /></div>`}
+      ${tab === "try" && html`<${Try} id=${id} />`}
+      ${tab === "versions" && html`<${Versions} agent=${found} versions=${versions} again=${again} />`}
+      ${tab === "assignments" && html`<${Assignments} id=${Number(id)} published=${found.live > 0} />`}
+      ${publishing.value && html`<${Publish} agent=${found} live=${live?.document ?? {}}
+        onClose=${() => { publishing.value = false; }} again=${again} />`}
+      ${removing.value && html`<${Confirm} title=${t("agents.delete", { name: found.name })} action=${t("delete")}
+        typed=${found.name} onClose=${() => { removing.value = false; }}
+        run=${async () => { await ask(`DELETE /agents/${id}`,
+          { version: found.version }); say(t("done")); go(["agents"]); }}><p>${t("agents.delete-about")}</p><//>`}`;
+  }}<//>`;
+}
+
+function Publish({ agent, live, onClose, again }) {
+  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const run = async () => {
+    busy.value = true;
+    try {
+      const before = agent.live;
+      const made = await ask(`POST /agents/${agent.id}:publish`, { version: agent.version });
+      say(t("agents.published", { number: made.number }), before
+        ? { undo: async () => { await ask(`POST /agents/${agent.id}:rollback`,
+        { body: { number: before } }).catch(sayFault); again(); } } : {});
+      again();
+      onClose();
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  return html`<${Dialog} wide title=${t("agents.publish-title")} onClose=${onClose} footer=${html`<${Button}
+    onClick=${onClose}>${t("cancel")}<//><${Button} kind="main-action" busy=${busy.value}
+    onClick=${run}>${t("agents.publish")}<//>`}>
+    <p>${t("agents.publish-about")}</p><${Diff} before=${live} after=${agent.draft} label=${t("agents.differences")}
+      /><${Fault} error=${error.value} /><//>`;
+}
+
+/** A conversation in text with the model of the draft; each question stands alone. */
+function Try({ id }) {
+  const text = useSignal(""), busy = useSignal(false), error = useSignal(/** @type {any} */ (null)),
+    said = useSignal(/** @type {any[]} */ ([]));
+  const submit = async (event) => {
+    event.preventDefault();
+    const question = text.value;
+    busy.value = true;
+    error.value = null;
+    try {
+      const answer = await ask(`POST /agents/${id}:try`, { body: { text: question } });
+      said.value = [...said.value, { question, ...answer }];
+      text.value = "";
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  return html`<${Card} title=${t("agents.tab.try")}><div class="stack"><p class="muted">${t("agents.try-about")}</p>
+    <div class="talk" role="log" aria-label=${t("agents.tab.try")}>${said.value.map((one, place) => html`<div
+      class="turn" key=${place}><div class="said user">${one.question}</div><div class="said answer">${one.text}</div>
+      <div class="meta"><span>${span(one.seconds * 1000)}</span><span>${t("conversations.tokens",
+        { input: number(one.input_tokens), output: number(one.output_tokens) })}</span></div></div>`)}</div>
+    ${may("agents:write") ? html`<form class="form" onSubmit=${submit}><${Field} label=${t("agents.question")}>
+      <${TextArea} rows="2" required maxlength="4000" value=${text.value} onValue=${(given) => { text.value = given; }}
+      onKeyDown=${(event) => { if (event.key === "Enter" && (event.ctrlKey
+        || event.metaKey)) event.currentTarget.form.requestSubmit(); }} /><//>
+      <${Fault} error=${error.value} /><div class="actions"><${Button} type="submit" kind="main-action"
+        busy=${busy.value}>${t("send")}<//></div></form>` : html`<${Note}>${t("agents.try-scope")}<//>`}</div><//>`;
+}
+
+function Versions({ agent, versions, again }) {
+  const shown = useSignal(agent.live), back = useSignal(/** @type {any} */ (null));
+  return html`<${Loaded} of=${versions}>${(items) => html`<${Card}
+    title=${t("agents.tab.versions")}>${items.length === 0 ? html`<${Empty} icon="agent"
+    title=${t("agents.no-versions")}>${t("agents.no-versions-about")}<//>`
+    : html`<div class="stack">${items.map((one, place) => html`<section key=${one.number} class="stack tight"><div
+      class="row apart"><div class="row"><strong>${t("agents.version", { number: one.number })}</strong>${one.live
+      && html`<${Badge} kind="good">${t("agents.live")}<//>`}
+        <span class="muted small">${one.author} · <${Time} at=${one.created} /></span></div>
+        <div class="row"><${Button} kind="quiet" aria-expanded=${String(shown.value === one.number)}
+          onClick=${() => { shown.value = shown.value === one.number ? 0 : one.number; }}>${t("agents.differences")}<//>
+        ${!one.live && may("agents:write") && html`<${Button} icon="retry"
+          onClick=${() => { back.value = one; }}>${t("agents.rollback")}<//>`}</div></div>
+      ${shown.value === one.number && html`<${Diff} before=${items[place + 1]?.document ?? {}} after=${one.document}
+        label=${t("agents.differences")} />`}</section>`)}</div>`}<//>
+    ${back.value && html`<${Confirm} title=${t("agents.rollback")} action=${t("agents.rollback")}
+      onClose=${() => { back.value = null; }} run=${async () => {
+      await ask(`POST /agents/${agent.id}:rollback`, { body: { number: back.value.number }, version: agent.version });
+      say(t("agents.rolled-back", { number: back.value.number }));
+      again();
+    }}><p>${t("agents.rollback-about", { number: back.value.number })}</p><${Diff}
+      before=${items.find((one) => one.live)?.document ?? {}} after=${back.value.document}
+      label=${t("agents.differences")} /><//>`}`}<//>`;
+}
+
+function Assignments({ id, published }) {
+  const given = useLoad(async (signal) => {
+    const [assignments, groups] = await Promise.all([get("/assignments", { limit: 500 }, signal), get("/groups",
+      { limit: 500 }, signal)]);
+    return { assignments: assignments.items.filter((one) => one.agent === id), groups: groups.items };
+  }, [id]);
+  const whom = useSignal("site"), device = useSignal(""), group = useSignal(""), rank = useSignal(0),
+    busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const target = () => (whom.value === "site" ? { site: true } : whom.value === "group"
+    ? { group: Number(group.value), rank: rank.value } : { device: device.value.trim() });
+  const submit = async (event) => {
+    event.preventDefault();
+    busy.value = true;
+    error.value = null;
+    try {
+      const { devices } = await ask(`POST /agents/${id}:assign`, { body: target() });
+      say(t("agents.assigned", { count: number(devices) }));
+      given.again();
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  const remove = async ({ device: mac, group: ref, site }) => {
+    const body = site ? { site: true } : ref ? { group: ref } : { device: mac };
+    try {
+      await ask("POST /assignments:remove", { body });
+      say(t("agents.unassigned"), { undo: async () => { await ask(`POST /agents/${id}:assign`,
+        { body }).catch(sayFault); given.again(); } });
+      given.again();
+    } catch (fault) {
+      sayFault(fault);
+    }
+  };
+  return html`<${Loaded} of=${given}>${({ assignments, groups }) => html`${!published && html`<${Note}
+    kind="warn">${t("agents.assign-unpublished")}<//>`}<div class="cards">
+    <${Card} title=${t("agents.tab.assignments")}>${assignments.length === 0 ? html`<${Empty} icon="target"
+      title=${t("agents.no-assignments")}>${t("agents.no-assignments-about")}<//>`
+      : html`<ul class="stack tight">${assignments.map((one) => html`<li class="row apart" key=${JSON.stringify(one)}>
+        <span>${one.site ? t("agents.site") : one.group
+        ? html`${t("query.group")}: <strong>${groups.find((found) => found.id === one.group)?.name ?? one.group}</strong>` : html`<a class="mono" href=${to(["devices", one.device])}>${one.device}</a>`}</span>
+        ${may("agents:write") && html`<${Button} kind="quiet" icon="trash" label=${t("agents.unassign")}
+          onClick=${() => remove(one)} />`}</li>`)}</ul>`}<//>
+    ${may("agents:write") && html`<${Card} title=${t("agents.assign")}><form class="form" onSubmit=${submit}>
+      <${Field} label=${t("agents.whom")}><${Select} value=${whom.value} onValue=${(one) => { whom.value = one; }}
+        choices=${[["site", t("agents.site")], ...(groups.length ? [["group", t("query.group")]] : []), ["device",
+        t("query.device")]]} /><//>
+      ${whom.value === "group" && html`<${Field} label=${t("query.group")}><${Select} value=${group.value} required
+        onValue=${(one) => { group.value = one; }} choices=${[["", "–"], ...groups.map((one) => [String(one.id),
+        one.name])]} /><//>`}
+      ${whom.value === "device" && html`<${Field} label="MAC"><${TextInput} class="mono" required
+        value=${device.value} placeholder="02:00:00:00:00:01" onValue=${(text) => { device.value = text; }} /><//>`}
+      <p class="muted small">${t("agents.order")}</p><${Fault} error=${error.value} /><div class="actions"><${Button}
+        type="submit" kind="main-action" busy=${busy.value}>${t("assign")}<//></div></form><//>`}</div>`}<//>`;
+}
+
+export default function Agents({ parts }) {
+  return parts.length ? html`<${One} key=${parts[0]} id=${parts[0]} tab=${parts[1]} />` : html`<${List} />`;
+}

@@ -1,0 +1,54 @@
+// Who changed what.
+import { html, useSignal } from "../core/ui.js";
+import { save } from "../core/api.js";
+import { t } from "../core/i18n.js";
+import { go, to } from "../core/router.js";
+import { Badge, Button, Empty, Head, Time } from "../parts/basics.js";
+import { Diff } from "../parts/diff.js";
+import { Dialog } from "../parts/feedback.js";
+import { TextInput } from "../parts/form.js";
+import { useList } from "../parts/load.js";
+import { ListTable } from "../parts/table.js";
+
+/** A link to what an entry is about, if it has a page. @param {{object: string}} props */
+function About({ object }) {
+  const [noun, id] = [object.slice(0, object.indexOf("/")), object.slice(object.indexOf("/") + 1)];
+  const page = { device: "devices", agent: "agents", group: "groups", job: "jobs",
+    conversation: "conversations" }[noun];
+  return page && id ? html`<a class="wrap" href=${to([page, id])}>${object}</a>` : html`<span
+    class="wrap">${object}</span>`;
+}
+
+export default function Audit({ query }) {
+  const actor = useSignal(query.actor ?? ""), action = useSignal(query.action ?? ""),
+    object = useSignal(query.object ?? ""), shown = useSignal(/** @type {any} */ (null));
+  const wanted = { actor: query.actor, action: query.action, object: query.object };
+  const entries = useList("/audit", { ...wanted, limit: 100 });
+  const field = (of, name) => html`<div style=${{ flex: "1 1 160px" }}><${TextInput} type="search" value=${of.value}
+    placeholder=${t(`audit.${name}`)} aria-label=${t(`audit.${name}`)} onValue=${(text) => { of.value = text; }} />
+    </div>`;
+  return html`<${Head} title=${t("page.audit")} about=${t("audit.about")}><${Button} icon="save"
+    onClick=${() => save("/audit:export", "audit.ndjson", wanted)}>${t("export")}<//><//>
+    <form class="row" role="search" onSubmit=${(event) => { event.preventDefault(); go(["audit"],
+      { actor: actor.value.trim(), action: action.value.trim(), object: object.value.trim() }); }}>
+      ${field(actor, "actor")}${field(action, "action")}${field(object, "object")}<${Button} type="submit"
+        icon="search">${t("search")}<//></form>
+    <${ListTable} of=${entries} label=${t("page.audit")} row=${(one) => one.id} empty=${html`<${Empty} icon="audit"
+      title=${t("audit.none")}>${t("audit.none-about")}<//>`} columns=${[
+      { name: t("audit.at"), show: (one) => html`<${Time} at=${one.at} />` },
+      { name: t("audit.actor"), show: (one) => html`<span class="wrap">${one.actor}</span>` },
+      { name: t("audit.action"), show: (one) => html`<${Badge}>${one.action}<//>` },
+      { name: t("audit.object"), wide: true, show: (one) => html`<${About} object=${one.object} />` },
+      { name: t("audit.source"), wide: true, show: (one) => html`<span class="muted mono small">${one.source}</span>` },
+      { name: "", right: true, show: (one) => html`<${Button} kind="quiet" icon="info" label=${t("details")}
+        onClick=${() => { shown.value = one; }} />` },
+    ]} />
+    ${shown.value && html`<${Dialog} wide title=${`${shown.value.action} · ${shown.value.object}`}
+      onClose=${() => { shown.value = null; }}><dl class="facts"><dt>${t("audit.at")}</dt><dd><${Time}
+      at=${shown.value.at} plain /></dd><dt>${t("audit.actor")}</dt><dd>${shown.value.actor}</dd>
+      <dt>${t("audit.object")}</dt><dd><${About} object=${shown.value.object} /></dd><dt>${t("audit.source")}</dt><dd
+        class="mono">${shown.value.source}</dd><dt>${t("audit.request")}</dt><dd
+        class="mono small">${shown.value.request || "–"}</dd></dl>
+      <h3>${t("agents.differences")}</h3><${Diff} before=${shown.value.before ?? {}} after=${shown.value.after ?? {}}
+        label=${t("agents.differences")} /><//>`}`;
+}

@@ -1,0 +1,182 @@
+// One device.
+import { html, useEffect, useSignal } from "../core/ui.js";
+import { ask, get, part } from "../core/api.js";
+import { useEvents } from "../core/events.js";
+import { t } from "../core/i18n.js";
+import { go, to } from "../core/router.js";
+import { may } from "../core/session.js";
+import { Badge, Button, Card, Empty, Head, Tabs, Time } from "../parts/basics.js";
+import { Confirm, Dialog, say, sayFault } from "../parts/feedback.js";
+import { Field, TextArea, TextInput } from "../parts/form.js";
+import { Loaded, useGet, useLoad } from "../parts/load.js";
+import { ConversationList } from "../parts/conversation-list.js";
+import { DeviceDesired } from "../parts/device-desired.js";
+import { DeviceTools } from "../parts/device-tools.js";
+import { DeviceTalk } from "../parts/device-talk.js";
+import { EventLog } from "../parts/event-log.js";
+import { Presence } from "../parts/presence.js";
+import { STATES } from "./devices.js";
+
+export function Device({ mac, tab = "overview" }) {
+  const path = `/devices/${part(mac)}`;
+  const device = useGet(path);
+  useEvents(["device"], (events) => {
+    if (events.some((one) => one.device === mac || !one.device)) setTimeout(device.again, 400);
+  });
+  const tabs = [["overview", []], ["desired", ["devices:read"]], ["tools", ["devices:read"]], ["conversations", ["conversations:read"]], ["memory",
+    ["memory:read"]], ["presence", ["devices:read"]], ["events", ["events:read"]]]
+    .filter(([, scopes]) => may(.../** @type {string[]} */ (scopes)))
+    .map(([name]) => [name, t(`device.tab.${name}`), to(["devices", mac, .../** @type {any} */ (name === "overview"
+      ? [] : [name])])]);
+  return html`<${Loaded} of=${device}>${(found) => html`
+    <${Head} title=${found.name || found.mac} back=${{ path: ["devices"], name: t("page.devices") }}>
+      <${Badge} kind=${found.online ? "good" : ""} dot>${t(found.online ? "online" : "offline")}<//>
+      ${found.state !== "bound" && html`<${Badge} kind=${STATES[found.state]}>${t(`state.${found.state}`)}<//>`}
+      ${may("conversations:read") && html`<a class="button" href=${to(["live"],
+        { device: mac })}>${t("device.listen")}</a>`}
+      <${Decisions} device=${found} path=${path} again=${device.again} /><//>
+    <${Tabs} label=${t("device.parts")} tabs=${tabs} current=${tab} />
+    ${tab === "overview" && html`<${Overview} device=${found} path=${path} set=${device.set} />`}
+    ${tab === "desired" && html`<${DeviceDesired} path=${path} />`}
+    ${tab === "tools" && html`<${DeviceTools} device=${found} path=${path} />`}
+    ${tab === "conversations" && html`<${ConversationList} query=${{ device: mac }} />`}
+    ${tab === "memory" && html`<${Memory} path=${path} />`}
+    ${tab === "presence" && html`<${Presence} path=${path} online=${found.online} />`}
+    ${tab === "events" && html`<${EventLog} device=${mac} />`}`}<//>`;
+}
+
+const FACTS = ["mac", "serial", "board", "firmware", "language", "client"];
+
+function Overview({ device, path, set }) {
+  const editing = useSignal(false);
+  return html`<div class="columns"><div class="stack">
+    <${DeviceTalk} device=${device} path=${path} />
+    ${may("devices:read") && html`<${Presence} path=${path} online=${device.online} brief />`}</div>
+    <div class="stack"><${Card} title=${t("device.about")} aside=${may("devices:write") && html`<${Button}
+      kind="quiet" icon="edit" label=${t("edit")} onClick=${() => { editing.value = true; }} />`}>
+      <dl class="facts">${FACTS.filter((name) => device[name]).map((name) => html`<dt>${t(`query.${name}`)}</dt><dd
+        class=${name === "mac" || name === "client" ? "mono" : ""}>${device[name]}</dd>`)}
+        ${["last_seen", "last_boot", "first_seen"].map((name) => html`<dt>${t(`query.${name}`)}</dt><dd><${Time}
+          at=${device[name]} /></dd>`)}
+        <dt>${t("query.tags")}</dt><dd class="row tight">${Object.entries(device.tags).map(([key, value]) => html`<a
+          class="tag" href=${to(["devices"],
+          { filter: `tag.${key}="${value}"` })}>${key}=${value}</a>`)}${Object.keys(device.tags).length === 0
+          && html`<span class="muted">–</span>`}</dd></dl>
+      ${device.notes && html`<p class="wrap" style=${{ marginTop: "12px",
+        whiteSpace: "pre-wrap" }}>${device.notes}</p>`}
+      ${Object.keys(device.attributes).length > 0 && html`<details style=${{ marginTop: "12px" }}>
+        <summary>${t("device.attributes")}</summary><pre class="code" tabindex="0">${JSON.stringify(device.attributes,
+        null, 2)}</pre></details>`}<//>
+      ${may("agents:read") && html`<${AgentOf} device=${device} />`}</div></div>
+    ${editing.value && html`<${Edit} device=${device} path=${path} onClose=${() => { editing.value = false; }}
+      set=${set} />`}`;
+}
+
+function Edit({ device, path, onClose, set }) {
+  const name = useSignal(device.name), notes = useSignal(device.notes), error = useSignal(/** @type {any} */ (null)),
+    busy = useSignal(false);
+  const tags = useSignal(Object.entries(device.tags).map(([key, value]) => `${key}=${value}`).join("\n"));
+  const submit = async (event) => {
+    event.preventDefault();
+    busy.value = true;
+    const pairs = tags.value.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => [line.split("=")[0].trim(), line.split("=").slice(1).join("=").trim()]);
+    const before = { name: device.name, notes: device.notes, tags: device.tags };
+    try {
+      const after = await ask(`PATCH ${path}`, { body: { name: name.value, notes: notes.value,
+        tags: Object.fromEntries(pairs) }, version: device.version });
+      set(after);
+      say(t("saved"), { undo: async () => set(await ask(`PATCH ${path}`, { body: before,
+        version: after.version }).catch(sayFault) ?? after) });
+      onClose();
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  return html`<${Dialog} title=${t("device.edit")} onClose=${onClose}><form class="form" onSubmit=${submit}>
+    <${Field} label=${t("query.name")}><${TextInput} value=${name.value} autofocus
+      onValue=${(text) => { name.value = text; }} /><//>
+    <${Field} label=${t("query.tags")} hint=${t("device.tags-hint")}><${TextArea} class="mono" rows="4"
+      value=${tags.value} onValue=${(text) => { tags.value = text; }} /><//>
+    <${Field} label=${t("query.notes")}><${TextArea} rows="4" value=${notes.value}
+      onValue=${(text) => { notes.value = text; }} /><//>
+    <${FaultOf} error=${error.value} /><div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button}
+      type="submit" kind="main-action" busy=${busy.value}>${t("save")}<//></div></form><//>`;
+}
+const FaultOf = ({ error }) => error && html`<div class="problem"
+  role="alert">${error.words} ${error.detail !== error.words && error.detail}</div>`;
+
+/** Whose agent answers on this device. */
+function AgentOf({ device }) {
+  const agents = useLoad(async (signal) => (await get("/agents", { limit: 300 }, signal)).items, []);
+  const busy = useSignal(false);
+  const give = async (id) => {
+    busy.value = true;
+    try {
+      if (id) await ask(`POST /agents/${id}:assign`, { body: { device: device.mac } });
+      else await ask("POST /assignments:remove", { body: { device: device.mac } });
+      say(t("device.agent-given"));
+    } catch (fault) {
+      sayFault(fault);
+    }
+    busy.value = false;
+  };
+  return html`<${Card} title=${t("query.agent")}><p>${device.agent ? html`<strong>${device.agent}</strong>`
+    : html`<span class="muted">${t("device.agent-site")}</span>`}</p>
+    ${may("agents:write") && agents.data && (agents.data.length ? html`<form class="row"
+      style=${{ marginTop: "12px" }}
+      onSubmit=${(event) => { event.preventDefault(); void give(event.currentTarget.elements.agent.value); }}>
+      <select class="input grow" name="agent" aria-label=${t("device.agent-choose")}><option
+        value="">${t("device.agent-none")}</option>${agents.data.map((one) => html`<option key=${one.id}
+        value=${one.id} selected=${one.name === device.agent}>${one.name}</option>`)}</select>
+      <${Button} type="submit" busy=${busy.value}>${t("assign")}<//></form>` : html`<p class="muted small"><a
+        href=${to(["agents"])}>${t("device.agent-make")}</a></p>`)}<//>`;
+}
+
+/** What is decided about a device: who owns it, and whether it may connect. */
+function Decisions({ device, path, again }) {
+  const open = useSignal("");
+  if (!may("devices:write")) return null;
+  const run = (verb, body) => async () => {
+    await ask(`POST ${path}:${verb}`, { body });
+    say(t("done"));
+    if (verb === "forget") go(["devices"]);
+    else again();
+  };
+  const verbs = [device.state === "revoked" ? "unrevoke" : "revoke", ...(device.state === "bound" ? ["unbind"] : []),
+    "debug", "forget"];
+  const tail = device.mac.slice(-5);
+  return html`<details class="menu"
+    onFocusOut=${(event) => { if (!event.currentTarget.contains(event.relatedTarget)) event.currentTarget.open = false; }}>
+    <summary class="button">${t("device.more")}</summary><div class="menu-list">${verbs.map((verb) => html`
+      <button type="button" key=${verb} class=${verb === "revoke" || verb === "forget" || verb === "unbind" ? "bad"
+        : ""} onClick=${(event) => { event.currentTarget.closest("details").open = false; open.value = verb; }}>${t(`device.${verb}`)}</button>`)}</div></details>
+    ${open.value && html`<${Confirm} title=${t(`device.${open.value}`)} action=${t(`device.${open.value}`)}
+      typed=${["revoke", "forget", "unbind"].includes(open.value) ? tail : undefined}
+      run=${run(open.value, open.value === "debug" ? { minutes: 10 } : undefined)}
+        onClose=${() => { open.value = ""; }}><p>${t(`device.${open.value}-about`)}</p><//>`}`;
+}
+
+function Memory({ path }) {
+  const facts = useGet(`${path}/memory`), clearing = useSignal(false);
+  const forget = async (fact) => {
+    try {
+      await ask(`POST ${path}/memory:forget`, { body: { facts: [fact] } });
+      say(t("memory.forgotten"));
+      facts.again();
+    } catch (fault) {
+      sayFault(fault);
+    }
+  };
+  return html`<${Loaded} of=${facts}>${({ items }) => html`<${Card} title=${t("device.tab.memory")}
+    aside=${items.length > 0 && may("memory:write") && html`<${Button} kind="danger" icon="trash"
+    onClick=${() => { clearing.value = true; }}>${t("memory.clear")}<//>`}>
+    ${items.length === 0 ? html`<${Empty} icon="chat" title=${t("memory.none")}>${t("memory.none-about")}<//>`
+      : html`<ul class="stack tight">${items.map((fact) => html`
+      <li class="row apart" key=${fact}><span class="grow wrap">${fact}</span>${may("memory:write") && html`<${Button}
+        kind="quiet" icon="trash" label=${t("memory.forget", { fact })} onClick=${() => forget(fact)}
+        />`}</li>`)}</ul>`}<//>
+    ${clearing.value && html`<${Confirm} title=${t("memory.clear")} action=${t("memory.clear")}
+      run=${async () => { await ask(`DELETE ${path}/memory`); facts.again(); }}
+      onClose=${() => { clearing.value = false; }}><p>${t("memory.clear-about")}</p><//>`}`}<//>`;
+}

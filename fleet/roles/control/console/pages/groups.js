@@ -1,0 +1,138 @@
+// Groups: static ones have members, dynamic ones are saved queries.
+import { html, useSignal } from "../core/ui.js";
+import { ask } from "../core/api.js";
+import { number, t } from "../core/i18n.js";
+import { go, to } from "../core/router.js";
+import { may } from "../core/session.js";
+import { Badge, Button, Card, Choices, Empty, Fault, Head, LinkButton } from "../parts/basics.js";
+import { Confirm, Dialog, say, sayFault } from "../parts/feedback.js";
+import { Filter, quoted } from "../parts/filter.js";
+import { Field, TextArea, TextInput } from "../parts/form.js";
+import { Loaded, useGet, useList } from "../parts/load.js";
+import { ListTable } from "../parts/table.js";
+import { DeviceState } from "./devices.js";
+
+const MAC = /(?:[0-9a-f]{2}[:-]?){5}[0-9a-f]{2}/gi;
+
+export default function Groups({ parts, query }) {
+  return parts.length ? html`<${One} key=${parts[0]} id=${parts[0]} />` : html`<${List} query=${query} />`;
+}
+
+function List({ query }) {
+  const groups = useList("/groups");
+  const making = query.make === "1";
+  const make = may("groups:write") && html`<${LinkButton} icon="plus" kind="main-action" href=${to(["groups"],
+    { make: 1 })}>${t("groups.make")}<//>`;
+  return html`<${Head} title=${t("page.groups")} about=${t("groups.about")}>${make}<//>
+    <${ListTable} of=${groups} label=${t("page.groups")} row=${(one) => one.id} empty=${html`<${Empty} icon="groups"
+      title=${t("groups.none")} action=${make}>${t("groups.none-about")}<//>`} columns=${[
+      { name: t("query.name"), show: (one) => html`<a class="name" href=${to(["groups", one.id])}>${one.name}</a>` },
+      { name: t("groups.kind"), show: (one) => html`<${Badge} kind=${one.kind === "dynamic" ? "info"
+        : ""}>${t(`groups.${one.kind}`)}<//>` },
+      { name: t("groups.query"), wide: true, show: (one) => one.query && html`<code class="wrap">${one.query}</code>` },
+      { name: t("query.notes"), wide: true, show: (one) => html`<span class="muted">${one.notes}</span>` },
+    ]} />${making && html`<${Make} query=${query.query ?? ""} onClose=${() => go(["groups"], {}, true)} />`}`;
+}
+
+function Make({ query, onClose }) {
+  const marked = /^mac=/.test(query) ? query.match(MAC) ?? [] : [];
+  const kind = useSignal(marked.length ? "static" : "dynamic"), name = useSignal(""), text = useSignal(marked.length
+    ? "" : query), notes = useSignal("");
+  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const submit = async (event) => {
+    event.preventDefault();
+    busy.value = true;
+    try {
+      const made = await ask("POST /groups", { body: { name: name.value.trim(), notes: notes.value,
+        query: kind.value === "dynamic" ? text.value.trim() : "" } });
+      if (kind.value === "static" && marked.length) await ask(`POST /groups/${made.id}/members:add`,
+        { body: { macs: marked } });
+      say(t("groups.made", { name: made.name }));
+      go(["groups", made.id]);
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  return html`<${Dialog} title=${t("groups.make")} onClose=${onClose}><form class="form" onSubmit=${submit}>
+    <${Field} label=${t("query.name")}><${TextInput} value=${name.value} required maxlength="63" autofocus
+      onValue=${(given) => { name.value = given; }} /><//>
+    <div><${Choices} label=${t("groups.kind")} value=${kind.value} onChoice=${(one) => { kind.value = one; }}
+      choices=${[["dynamic", t("groups.dynamic")], ["static", t("groups.static")]]} /></div>
+    ${kind.value === "dynamic" ? html`<${Field} label=${t("groups.query")} hint=${t("groups.query-hint")}
+      fault=${error.value?.code === "bad-filter" ? error.value.detail : undefined}><${TextInput} class="mono" required
+      value=${text.value} placeholder="tag.site=berlin AND online" onValue=${(given) => { text.value = given; }} /><//>`
+      : html`<p class="muted">${marked.length ? t("groups.with-members", { count: number(marked.length) })
+        : t("groups.static-about")}</p>`}
+    <${Field} label=${t("query.notes")}><${TextArea} rows="2" value=${notes.value}
+      onValue=${(given) => { notes.value = given; }} /><//>
+    <${Fault} error=${error.value} /><div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button}
+      type="submit" kind="main-action" busy=${busy.value}>${t("add")}<//></div></form><//>`;
+}
+
+function One({ id }) {
+  const group = useGet(`/groups/${id}`), filter = useSignal(""), removing = useSignal(false), adding = useSignal("");
+  const members = useList(`/groups/${id}/members`, { filter: filter.value,
+    fields: "mac,name,board,firmware,online,state" });
+  const change = async (verb, macs) => {
+    try {
+      const { changed, unknown } = await ask(`POST /groups/${id}/members:${verb}`, { body: { macs } });
+      const back = verb === "add" ? "remove" : "add";
+      say(unknown.length ? t("groups.unknown", { macs: unknown.join(", ") }) : t("groups.changed",
+        { count: number(changed) }), { kind: unknown.length ? "bad" : "good", undo: changed ? () => change(back, macs)
+        : undefined });
+      members.again();
+    } catch (fault) {
+      sayFault(fault);
+    }
+  };
+  return html`<${Loaded} of=${group}>${(found) => html`<${Head} title=${found.name} about=${found.notes}
+    back=${{ path: ["groups"], name: t("page.groups") }}><${Badge} kind=${found.kind === "dynamic" ? "info"
+    : ""}>${t(`groups.${found.kind}`)}<//>
+      ${may("jobs:write") && html`<${LinkButton} icon="jobs" href=${to(["jobs"], { make: 1, query: found.query
+        || `group=${quoted(found.name)}` })}>${t("devices.to-job")}<//>`}
+      ${may("groups:write") && html`<${Button} kind="danger quiet" icon="trash" label=${t("delete")}
+        onClick=${() => { removing.value = true; }} />`}<//>
+    ${found.query && html`<${Card} title=${t("groups.query")} aside=${html`<a href=${to(["devices"],
+      { filter: found.query })}>${t("groups.show-devices")}</a>`}><${Query} group=${found} set=${group.set}
+      again=${members.again} /><//>`}
+    <${Filter} value=${filter.value} error=${members.error} onQuery=${(text) => { filter.value = text; }} />
+    ${found.kind === "static" && may("groups:write") && html`<form class="row"
+      onSubmit=${(event) => { event.preventDefault(); const macs = adding.value.match(MAC) ?? []; if (macs.length) { adding.value = ""; void change("add", macs); } }}>
+      <div class="grow" style=${{ minWidth: "220px" }}><${TextInput} class="mono" value=${adding.value}
+        placeholder="02:00:00:00:00:01, …" aria-label=${t("groups.add-macs")}
+        onValue=${(text) => { adding.value = text; }} /></div><${Button} type="submit"
+        icon="plus">${t("groups.add-macs")}<//></form>`}
+    <${ListTable} of=${members} label=${t("groups.members")} title=${t("groups.members")} row=${(one) => one.mac}
+      empty=${html`<${Empty} icon="devices" title=${t("groups.no-members")}>${t(found.query ? "groups.no-match"
+      : "groups.no-members-about")}<//>`} columns=${[
+      { name: t("query.name"), show: (one) => html`<a class="name" href=${to(["devices", one.mac])}>${one.name
+        || one.mac}</a>` },
+      { name: "MAC", wide: true, show: (one) => html`<span class="mono small">${one.mac}</span>` },
+      { name: t("query.state"), show: (one) => html`<${DeviceState} device=${one} />` },
+      { name: t("query.board"), wide: true, show: (one) => one.board },
+      { name: t("query.firmware"), wide: true, show: (one) => one.firmware },
+      ...(found.kind === "static" && may("groups:write") ? [{ name: "", right: true, show: (one) => html`<${Button}
+        kind="quiet" icon="close" label=${t("groups.remove", { name: one.name || one.mac })}
+        onClick=${() => change("remove", [one.mac])} />` }] : []),
+    ]} />
+    ${removing.value && html`<${Confirm} title=${t("groups.delete", { name: found.name })} action=${t("delete")}
+      onClose=${() => { removing.value = false; }} run=${async () => { await ask(`DELETE /groups/${id}`,
+      { version: found.version }); say(t("done")); go(["groups"]); }}><p>${t("groups.delete-about")}</p><//>`}`}<//>`;
+}
+
+function Query({ group, set, again }) {
+  const error = useSignal(/** @type {any} */ (null));
+  if (!may("groups:write")) return html`<code class="wrap">${group.query}</code>`;
+  return html`<${Filter} value=${group.query} label=${t("groups.query")} error=${error.value}
+    onQuery=${async (text) => {
+    try {
+      set(await ask(`PATCH /groups/${group.id}`, { body: { query: text }, version: group.version }));
+      error.value = null;
+      say(t("saved"));
+      again();
+    } catch (fault) {
+      error.value = fault;
+    }
+  }} />${error.value && error.value.code !== "bad-filter" && html`<${Fault} error=${error.value} />`}`;
+}

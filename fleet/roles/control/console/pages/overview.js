@@ -1,0 +1,118 @@
+// The fleet at a glance. Every number leads to the list behind it.
+import { html, useSignal } from "../core/ui.js";
+import { get } from "../core/api.js";
+import { useEvents } from "../core/events.js";
+import { number, percent, short, span, t } from "../core/i18n.js";
+import { to } from "../core/router.js";
+import { may } from "../core/session.js";
+import { Badge, Card, Head, Stat } from "../parts/basics.js";
+import { EventLog } from "../parts/event-log.js";
+import { JobMeter, JobState } from "../parts/job-state.js";
+import { Loaded, useGet, useLoad } from "../parts/load.js";
+import { UsageChart } from "../parts/usage-chart.js";
+import { Waiting } from "../parts/waiting.js";
+import { FirstSteps } from "../parts/first-steps.js";
+
+const SHOWN_JOBS = ["preparing", "running", "paused", "halted", "stopping"];
+const MINUTE = 60_000;
+
+/** @param {number[]} values one at least @param {number} share */
+export function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+}
+
+/** Turns of the last hour, as far as events are known. */
+function useTurns() {
+  const turns = useSignal(/** @type {any[]} */ ([]));
+  const add = (events) => {
+    const from = Date.now() - 60 * MINUTE;
+    turns.value = [...turns.value,
+      ...events.filter((one) => one.kind.startsWith("turn."))].filter((one) => Date.parse(one.at) > from).slice(-3_000);
+  };
+  const first = useLoad(async (signal) => {
+    const { items } = may("events:read") ? await get("/events", { kinds: "turn", newest: true, limit: 500 }, signal)
+      : { items: [] };
+    turns.value = [];
+    add(items);
+    return true;
+  }, []);
+  useEvents(["turn"], (events) => {
+    if (events.some((one) => one.kind === "gap")) first.again();
+    else add(events);
+  });
+  return turns.value;
+}
+
+export default function Overview() {
+  const counts = useGet("/devices:counts", { by: "online,state" });
+  const system = useLoad((signal) => (may("system:read") ? get("/system", {}, signal) : Promise.resolve(null)), []);
+  const jobs = useLoad((signal) => (may("jobs:read") ? get("/jobs", { limit: 50 }, signal)
+    : Promise.resolve({ items: [] })), []);
+  useEvents(["device.online", "device.offline", "device.registered"], () => later(counts));
+  useEvents(["job"], () => later(jobs));
+  useEvents(["session"], () => later(system));
+  const turns = useTurns();
+  const online = counts.data?.items[0].values ?? {}, states = counts.data?.items[1].values ?? {};
+  const total = (online.true ?? 0) + (online.false ?? 0);
+  const ended = turns.filter((one) => ["turn.answered", "turn.failed", "turn.interrupted"].includes(one.kind));
+  const failed = ended.filter((one) => one.kind === "turn.failed").length;
+  const heard = turns.filter((one) => one.kind === "turn.spoken"
+    && one.data.first_audio_ms).map((one) => one.data.first_audio_ms);
+  const running = (jobs.data?.items ?? []).filter((one) => SHOWN_JOBS.includes(one.state));
+  const talking = system.data?.edges.reduce((sum, one) => sum + one.sessions, 0);
+  if (counts.data && total === 0) return html`<${Head} title=${t("page.overview")} /><${Waiting} /><${FirstSteps} />`;
+  return html`<${Head} title=${t("page.overview")} about=${t("overview.about")} />
+    <${Waiting} />
+    <${Loaded} of=${counts}>${() => html`<div class="stats">
+      <${Stat} label=${t("online")} dot="good" value=${short(online.true ?? 0)} note=${t("overview.of",
+        { total: number(total) })} href=${to(["devices"], { filter: "online" })} />
+      <${Stat} label=${t("offline")} value=${short(online.false ?? 0)} note=${t("overview.offline-note",
+        { share: percent((online.false ?? 0) / (total || 1)) })} href=${to(["devices"], { filter: "online=false" })} />
+      ${talking !== undefined && html`<${Stat} label=${t("overview.talking")} dot=${talking ? "live" : ""}
+        value=${short(talking)} note=${t("overview.talking-note")} href=${to(["live"])} />`}
+      <${Stat} label=${t("overview.turns")} value=${short(ended.length)} note=${t("overview.last-hour")}
+        href=${to(["usage"])} />
+      <${Stat} label=${t("overview.first-audio")} value=${heard.length ? span(quantile(heard, 0.5)) : "–"}
+        note=${heard.length ? t("overview.p95", { time: span(quantile(heard, 0.95)) })
+        : t("overview.first-audio-note")} />
+      <${Stat} label=${t("overview.failed")} dot=${failed ? "bad" : ""} value=${ended.length
+        ? percent(failed / ended.length, 1) : "–"} note=${t("overview.failed-note", { count: number(failed) })}
+        href=${to(["live"], { view: "failures" })} /></div>`}<//>
+    <div class="columns"><div class="stack">
+      ${may("usage:read") && html`<${UsageChart} />`}
+      ${may("events:read") && html`<${EventLog} kinds="turn.failed,job,device.claimed,device.refused,events"
+        title=${t("overview.notable")} />`}</div>
+      <div class="stack">${may("jobs:read") && html`<${Card} title=${t("overview.jobs")} aside=${html`<a
+        href=${to(["jobs"])}>${t("all")}</a>`}>${running.length === 0
+        ? html`<p class="muted">${t("overview.no-jobs")}</p>` : html`<div class="stack">${running.slice(0,
+          6).map((job) => html`<a class="job-line" key=${job.id} href=${to(["jobs", job.id])}><span class="row apart">
+          <strong class="clip grow">${job.name}</strong><${JobState} job=${job} /></span><${JobMeter} job=${job} />
+          </a>`)}</div>`}<//>`}
+      <${Card} title=${t("overview.states")}><div class="bars">${["registered", "waiting", "bound", "refused",
+        "revoked"].filter((one) => states[one]).map((one) => html`
+        <a key=${one} href=${to(["devices"], { filter: `state=${one}` })}><span class="fill"
+          style=${{ position: "absolute", width: `${(states[one] / (total || 1)) * 100}%` }}></span>
+          <span>${t(`state.${one}`)}</span><span class="number muted">${number(states[one])}</span></a>`)}</div><//>
+      ${may("system:read") && system.data && html`<${Health} system=${system.data} />`}</div></div>`;
+}
+
+const soon = new Map();
+/** Read again, at most once in two seconds. */
+function later(load) {
+  if (soon.has(load)) return;
+  soon.set(load, setTimeout(() => { soon.delete(load); load.again(); }, 2_000));
+}
+
+function Health({ system }) {
+  const lost = system.shards_without_owner.length;
+  const line = (good, name, text) => html`<div class="row apart" key=${name}><span>${name}</span><${Badge} kind=${good
+    ? "good" : "bad"} dot>${text}<//></div>`;
+  return html`<${Card} title=${t("page.system")} aside=${html`<a href=${to(["system"])}>${t("details")}</a>`}><div
+    class="stack tight">
+    ${line(lost === 0, t("system.shards"), lost ? t("system.without-owner", { count: number(lost) })
+      : t("system.all-owned", { count: number(system.shards) }))}
+    ${line(system.edges.length > 0, t("system.edges"), number(system.edges.length))}
+    ${line(system.events_waiting < 1000, t("system.lag"), t("system.events",
+      { count: short(system.events_waiting) }))}</div><//>`;
+}

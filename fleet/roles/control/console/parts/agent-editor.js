@@ -1,0 +1,92 @@
+// The draft of an agent as a form. What is empty is left to the settings of the server.
+import { html, useSignal } from "../core/ui.js";
+import { ask, get } from "../core/api.js";
+import { t } from "../core/i18n.js";
+import { may } from "../core/session.js";
+import { Button, Card, Fault } from "./basics.js";
+import { say } from "./feedback.js";
+import { Field, NumberInput, Select, TextArea, TextInput } from "./form.js";
+import { useLoad } from "./load.js";
+
+const NUMBERS = /** @type {[string, number, number, number][]} */ ([["history_messages", 0, 100, 1],
+  ["history_seconds", 60, 7_776_000, 1], ["idle_seconds", 5, 110, 0.5],
+  ["endpoint_ms", 200, 3_000, 10], ["endpoint_max_ms", 200, 3_000, 10], ["pause_ms", 60, 3_000, 10],
+    ["filler_seconds", 0, 30, 0.5]]);
+
+/** A document without what is left to the settings. @param {any} document @returns {any} */
+export function slim(document) {
+  return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null && value !== undefined
+    && value !== "")
+    .map(([name, value]) => [name, typeof value === "object" ? slim(value) : value]).filter(([,
+      value]) => typeof value !== "object" || Object.keys(value).length));
+}
+
+export function AgentEditor({ agent, onSaved }) {
+  const draft = useSignal(agent.draft), notes = useSignal(agent.notes), busy = useSignal(false),
+    error = useSignal(/** @type {any} */ (null));
+  const providers = useLoad(async (signal) => (await get("/providers", { limit: 100 }, signal)).items, []);
+  const set = (name, value) => { draft.value = { ...draft.value, [name]: value }; };
+  const within = (part, name, value) => set(part, { ...draft.value[part], [name]: value });
+  const changed = JSON.stringify([slim(draft.value), notes.value]) !== JSON.stringify([slim(agent.draft), agent.notes]);
+  const submit = async (event) => {
+    event.preventDefault();
+    busy.value = true;
+    error.value = null;
+    try {
+      onSaved(await ask(`PATCH /agents/${agent.id}`, { body: { draft: slim(draft.value), notes: notes.value },
+        version: agent.version }));
+      say(t("agents.saved"));
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  const provider = (part, kind) => html`<${Field} label=${t(`agents.provider.${kind}`)}><${Select}
+    value=${draft.value[part].provider ?? ""} onValue=${(one) => within(part, "provider", one || null)}
+    choices=${[["", t("agents.by-settings")],
+      ...(providers.data ?? []).filter((one) => one.kind === kind).map((one) => [one.name, one.name])]} /><//>`;
+  const voices = (providers.data ?? []).find((one) => one.name === draft.value.voice.provider)?.voices ?? [];
+  return html`<form class="stack" onSubmit=${submit}><${Card} title=${t("agents.behaviour")}><div class="form">
+      <${Field} label=${t("agents.prompt")} hint=${t("agents.prompt-hint")}><${TextArea} rows="10" maxlength="20000"
+        value=${draft.value.prompt ?? ""} onValue=${(text) => set("prompt", text || null)} /><//>
+      <div class="pair"><${Field} label=${t("query.language")} hint=${t("agents.language-hint")}><${TextInput}
+        value=${draft.value.language ?? ""} pattern="[a-z]{2,3}|auto" placeholder="auto"
+        onValue=${(text) => set("language", text || null)} /><//>
+        <${Field} label=${t("agents.character")}><${TextInput} value=${draft.value.character ?? ""} maxlength="64"
+          onValue=${(text) => set("character", text || null)} /><//></div>
+      <${Field} label=${t("agents.greeting")} hint=${t("agents.greeting-hint")}><${TextInput}
+        value=${draft.value.greeting ?? ""} maxlength="300" onValue=${(text) => set("greeting", text || null)} /><//>
+        </div><//>
+    <${Card} title=${t("agents.models")}><div class="form"><div class="pair">${provider("chat", "chat")}
+        <${Field} label=${t("agents.model")}><${TextInput} value=${draft.value.chat.model ?? ""}
+          onValue=${(text) => within("chat", "model", text || null)} /><//>
+        <${Field} label=${t("agents.temperature")}><${NumberInput} min="0" max="2" step="0.05"
+          value=${draft.value.chat.temperature} onValue=${(value) => within("chat", "temperature", value)} /><//></div>
+      <div class="pair">${provider("recognition", "recognition")}${provider("voice", "voice")}
+        <${Field} label=${t("agents.voice")} hint=${voices.length ? t("agents.voices", { names: voices.slice(0,
+          6).join(", ") }) : undefined}><${TextInput} value=${draft.value.voice.name ?? ""}
+          onValue=${(text) => within("voice", "name", text || null)} /><//>
+        <${Field} label=${t("agents.speed")}><${NumberInput} min="0.5" max="2" step="0.05"
+          value=${draft.value.voice.speed} onValue=${(value) => within("voice", "speed", value)} /><//></div></div><//>
+    <${Card}><details><summary><strong>${t("agents.fine")}</strong></summary><div class="form"
+      style=${{ marginTop: "16px" }}>
+      <${Field} label=${t("agents.tool_policy")} hint=${t("agents.tool_policy-hint")}><${TextArea} class="mono"
+        rows="3" maxlength="4000" value=${draft.value.tool_policy ?? ""} onValue=${(text) => set("tool_policy", text
+        || null)} /><//>
+      <div class="pair"><${Field} label=${t("agents.memory")}><${Select} value=${draft.value.memory ?? ""}
+        onValue=${(one) => set("memory", one || null)} choices=${[["", t("agents.by-settings")], ["on", t("yes")],
+        ["off", t("no")]]} /><//>
+        <${Field} label=${t("agents.interruption")}><${Select} value=${draft.value.interruption ?? ""}
+          onValue=${(one) => set("interruption", one || null)} choices=${[["", t("agents.by-settings")], ...["off",
+          "low", "normal", "high"].map((one) => [one, t(`agents.interruption.${one}`)])]} /><//>
+        ${NUMBERS.map(([name, low, high, step]) => html`<${Field} key=${name} label=${t(`agents.${name}`)}>
+          <${NumberInput} min=${low} max=${high} step=${step} value=${draft.value[name]}
+          onValue=${(value) => set(name, value)} /><//>`)}</div>
+      <${Field} label=${t("query.notes")}><${TextArea} rows="2" maxlength="4000" value=${notes.value}
+        onValue=${(text) => { notes.value = text; }} /><//></div></details><//>
+    <${Fault} error=${error.value} />
+    ${may("agents:write") && html`<div class="row apart"><span class="muted">${changed ? t("agents.unsaved")
+      : t("agents.draft-about")}</span><div class="actions">
+      ${changed && html`<${Button}
+        onClick=${() => { draft.value = agent.draft; notes.value = agent.notes; }}>${t("agents.discard")}<//>`}<${Button} type="submit" kind="main-action" busy=${busy.value} disabled=${!changed}>${t("agents.save")}<//></div></div>`}</form>`;
+}

@@ -1,0 +1,28 @@
+// Conversations as a list.
+import { html } from "../core/ui.js";
+import { span, t } from "../core/i18n.js";
+import { to } from "../core/router.js";
+import { Empty, Time } from "./basics.js";
+import { useList } from "./load.js";
+import { useNames } from "./names.js";
+import { ListTable } from "./table.js";
+
+export function ConversationList({ query, aside, title }) {
+  const found = useList("/conversations", query);
+  const names = useNames((found.data ?? []).map((one) => one.device));
+  const searched = Object.values(query).some(Boolean);
+  return html`<${ListTable} of=${found} label=${t("page.conversations")} row=${(one) => one.id} aside=${aside}
+    title=${title}
+    empty=${html`<${Empty} icon="chat" title=${t(searched ? "conversations.none-found"
+      : "conversations.none")}>${t(searched ? "conversations.none-found-about" : "conversations.none-about")}<//>`}
+    columns=${[
+      { name: t("conversations.started"), show: (one) => html`<a class="name" href=${to(["conversations", one.id])}>
+        <${Time} at=${one.started} plain /></a>` },
+      { name: t("query.device"), show: (one) => html`<a class=${names.get(one.device) ? "wrap" : "mono small nowrap"}
+        href=${to(["devices", one.device])}>${names.get(one.device) || one.device}</a>` },
+      { name: t("query.agent"), wide: true, show: (one) => one.agent || html`<span class="muted">–</span>` },
+      { name: t("conversations.turns"), right: true, show: (one) => one.turns },
+      { name: t("conversations.length"), right: true, wide: true,
+        show: (one) => span(Date.parse(one.ended) - Date.parse(one.started)) },
+    ]} />`;
+}

@@ -1,0 +1,81 @@
+// What a device should be set to, what it reports, and what became of each property.
+import { html, useSignal } from "../core/ui.js";
+import { ask } from "../core/api.js";
+import { t } from "../core/i18n.js";
+import { may } from "../core/session.js";
+import { Badge, Button, Card, Fault, Note, Time } from "./basics.js";
+import { say, sayFault } from "./feedback.js";
+import { Field, NumberInput, Select, TextInput } from "./form.js";
+import { Loaded, useGet } from "./load.js";
+import { Rows } from "./table.js";
+
+const NAMES = ["volume", "brightness", "theme", "timezone", "language"];
+const POLICIES = ["once", "enforce", "watch"];
+const STATES = { pending: "", sent: "info", confirmed: "good", changed: "", drift: "warn", refused: "bad", unsupported: "bad", unknown: "warn" };
+
+export function DeviceDesired({ path }) {
+  const found = useGet(`${path}/desired`);
+  const change = async (desired, policies, document) => {
+    const back = Object.fromEntries(Object.keys(desired).map((name) => [name, document.desired[name] ?? null]));
+    const after = await ask(`PATCH ${path}/desired`, { body: { desired, policies }, version: document.version });
+    found.set(after);
+    say(t("saved"), { undo: async () => {
+      const restored = await ask(`PATCH ${path}/desired`, { body: { desired: back }, version: after.version }).catch(sayFault);
+      if (restored) found.set(restored);
+    } });
+  };
+  return html`<${Loaded} of=${found}>${(document) => html`
+    ${document.drift && html`<${Note} kind="warn">${t("desired.drift")}<//>`}
+    <div class="columns"><${State} document=${document} change=${change} again=${found.again} />
+      ${may("devices:command") && html`<${Wish} document=${document} change=${change} />`}</div>`}<//>`;
+}
+
+function State({ document, change, again }) {
+  const shown = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
+  const remove = (one) => {
+    const tool = one.name.startsWith("tools.") && one.name.slice(6);
+    change(tool ? { tools: { [tool]: null } } : { [one.name]: null }, {}, document).catch(sayFault);
+  };
+  const own = document.properties.length;
+  return html`<${Card} flush title=${t("device.tab.desired")}
+    aside=${html`<${Button} kind="quiet" icon="retry" label=${t("retry")} onClick=${again} />`}>
+    ${own === 0 ? html`<p class="muted" style=${{ padding: "0 20px 18px" }}>${t("desired.none")}</p>` : html`
+    <${Rows} items=${document.properties} label=${t("device.tab.desired")} row=${(one) => one.name} columns=${[
+      { name: t("desired.property"), show: (one) => html`<strong>${NAMES.includes(one.name) ? t(`desired.${one.name}`) : one.name}</strong>` },
+      { name: t("desired.wanted"), show: (one) => html`<span class="wrap">${shown(one.desired)}</span>` },
+      { name: t("desired.reported"), show: (one) => shown(one.reported) },
+      { name: t("query.state"), show: (one) => html`<span title=${one.text}><${Badge} kind=${STATES[one.state] ?? ""}>${t(`desired.state.${one.state}`)}<//></span>` },
+      { name: t("desired.policy"), wide: true, show: (one) => t(`desired.policy.${one.policy}`) },
+      { name: t("jobs.since"), wide: true, show: (one) => html`<${Time} at=${one.since} />` },
+      { name: "", right: true, show: (one) => may("devices:command") && html`<${Button} kind="quiet" icon="close"
+        label=${t("desired.remove", { name: one.name })} onClick=${() => remove(one)} />` }]} />`}<//>`;
+}
+
+function Wish({ document, change }) {
+  const name = useSignal("volume"), value = useSignal(/** @type {any} */ (null)), policy = useSignal("once");
+  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const numeric = name.value === "volume" || name.value === "brightness";
+  const submit = async (event) => {
+    event.preventDefault();
+    busy.value = true;
+    error.value = null;
+    try {
+      await change({ [name.value]: value.value }, { [name.value]: policy.value }, document);
+      value.value = null;
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  return html`<${Card} title=${t("desired.set")}><form class="form" onSubmit=${submit}>
+    <${Field} label=${t("desired.property")}><${Select} value=${name.value} choices=${NAMES.map((one) => [one, t(`desired.${one}`)])}
+      onValue=${(one) => { name.value = one; value.value = null; }} /><//>
+    ${numeric ? html`<${Field} key=${name.value} label=${t("desired.value")}><${NumberInput} min="0" max="100" step="1" required value=${value.value}
+        onValue=${(given) => { value.value = given; }} /><//>`
+      : html`<${Field} key=${name.value} label=${t("desired.value")}><${TextInput} required value=${value.value ?? ""}
+        placeholder=${{ theme: "dark", timezone: "Asia/Shanghai", language: "zh" }[name.value]} onValue=${(given) => { value.value = given; }} /><//>`}
+    <${Field} label=${t("desired.policy")} hint=${t(`desired.policy.${policy.value}-about`)}><${Select} value=${policy.value}
+      choices=${POLICIES.map((one) => [one, t(`desired.policy.${one}`)])} onValue=${(one) => { policy.value = one; }} /><//>
+    <${Fault} error=${error.value} />
+    <div class="actions"><${Button} type="submit" kind="main-action" busy=${busy.value}>${t("save")}<//></div></form><//>`;
+}

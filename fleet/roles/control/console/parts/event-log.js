@@ -1,0 +1,37 @@
+// The last events, and those that happen now.
+import { html, useSignal } from "../core/ui.js";
+import { get } from "../core/api.js";
+import { useEvents } from "../core/events.js";
+import { clock, exact, t } from "../core/i18n.js";
+import { to } from "../core/router.js";
+import { Badge, Card, Empty } from "./basics.js";
+import { Loaded, useLoad } from "./load.js";
+
+const MOST = 200;
+export const KINDS = { failed: "bad", halted: "bad", offline: "", online: "good", answered: "good",
+  interrupted: "warn", claimed: "warn", waiting: "warn", lost: "bad" };
+
+export function EventLog({ device = "", kinds = "", title }) {
+  const found = useLoad(async (signal) => (await get("/events", { device, kinds, newest: true, limit: MOST },
+    signal)).items.reverse(), [device, kinds]);
+  useEvents(kinds ? kinds.split(",") : ["device", "session", "turn", "tool", "job"], (events) => {
+    const fresh = events.filter((one) => one.id && (!device || one.device === device)).reverse();
+    if (fresh.length && found.data) found.set([...fresh, ...found.data].slice(0, MOST));
+  });
+  return html`<${Loaded} of=${found}>${(items) => html`<${Card} title=${title ?? t("device.tab.events")}>
+    ${items.length === 0 ? html`<${Empty} icon="live" title=${t("events.none")}>${t("events.none-about")}<//>`
+      : items.map((one) => html`<${Line} key=${one.id} event=${one} device=${!device} />`)}<//>`}<//>`;
+}
+
+function Line({ event, device }) {
+  const open = useSignal(false);
+  const about = Object.entries(event.data).filter(([, value]) => value !== "" && typeof value !== "object").slice(0,
+    4).map(([name, value]) => `${name} ${value}`).join(" · ");
+  return html`<div class="log-line"><time class="muted number small" datetime=${event.at}
+    title=${exact(event.at)}>${clock(event.at)}</time><div>
+    <div class="row"><${Badge} kind=${KINDS[event.kind.split(".")[1]] ?? ""}>${event.kind}<//>${device && event.device
+      && html`<a class="mono small" href=${to(["devices", event.device])}>${event.device}</a>`}
+      <button type="button" class="button quiet event-more" aria-expanded=${String(open.value)}
+        onClick=${() => { open.value = !open.value; }}><span class="clip small">${about || "…"}</span></button></div>
+    ${open.value && html`<pre class="code" tabindex="0">${JSON.stringify(event.data, null, 2)}</pre>`}</div></div>`;
+}

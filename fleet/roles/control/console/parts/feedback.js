@@ -1,0 +1,73 @@
+// Dialogs, and short messages at the edge of the window.
+import { classes, html, signal, useLayoutEffect, useRef, useSignal } from "../core/ui.js";
+import { t } from "../core/i18n.js";
+import { Button, Fault } from "./basics.js";
+import { Field, TextInput } from "./form.js";
+import { Icon } from "./icon.js";
+
+const toasts = signal(/** @type {{id: number, kind: string, text: string, undo?: () => void}[]} */ ([]));
+let made = 0;
+
+/** @param {string} text @param {{kind?: string, undo?: () => void}} [more] */
+export function say(text, { kind = "good", undo } = {}) {
+  const id = (made += 1);
+  toasts.value = [...toasts.value.slice(-3), { id, kind, text, undo }];
+  setTimeout(() => dismiss(id), undo || kind === "bad" ? 10_000 : 5_000);
+}
+const dismiss = (id) => { toasts.value = toasts.value.filter((one) => one.id !== id); };
+
+/** Say that something failed. @param {any} error */
+export const sayFault = (error) => say(error.words ?? String(error), { kind: "bad" });
+
+export const Toasts = () => html`<div class="toasts" role="status" aria-live="polite">${toasts.value.map((one) => html`
+  <div key=${one.id} class=${classes("toast", one.kind)}><${Icon} class="mark" name=${one.kind === "bad" ? "warn"
+    : "check"} />
+    <div class="grow wrap">${one.text}</div>
+    ${one.undo && html`<button type="button" class="button quiet"
+      onClick=${() => { dismiss(one.id); one.undo?.(); }}>${t("undo")}</button>`}
+    <button type="button" class="button quiet square" aria-label=${t("close")} onClick=${() => dismiss(one.id)}>
+      <${Icon} name="close" small /></button></div>`)}</div>`;
+
+/** A dialog; it is there as long as it is drawn. */
+export function Dialog({ title, onClose, wide = false, children, footer }) {
+  const box = useRef(/** @type {HTMLDialogElement|null} */ (null));
+  useLayoutEffect(() => {
+    const before = /** @type {HTMLElement|null} */ (document.activeElement);
+    box.current?.showModal();
+    return () => before?.isConnected && before.focus();
+  }, []);
+  return html`<dialog ref=${box} class=${classes(wide && "wide")} aria-label=${title}
+      onCancel=${(event) => { event.preventDefault(); onClose(); }}
+      onMouseDown=${(event) => { if (event.target === box.current) onClose(); }}>
+    <header><h2>${title}</h2><${Button} kind="quiet" icon="close" label=${t("close")} onClick=${onClose} /></header>
+    <div class="body">${children}</div>${footer && html`<footer class="actions">${footer}</footer>`}</dialog>`;
+}
+
+/**
+ * Ask before something is done that cannot be undone.
+ * @param {{title: string, action: string, typed?: string, onClose: () => void, run: () => Promise<any>, children?: any}} props
+ *   typed: what must be typed in first
+ */
+export function Confirm({ title, action, typed, onClose, run, children }) {
+  const given = useSignal(""), busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const fits = !typed || given.value.trim().toLowerCase() === typed.toLowerCase();
+  const go = async (event) => {
+    event.preventDefault();
+    if (!fits) return;
+    busy.value = true;
+    try {
+      await run();
+      onClose();
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  return html`<${Dialog} title=${title} onClose=${onClose}><form class="form" onSubmit=${go}>${children}
+    ${typed && html`<${Field} label=${t("confirm.type", { text: typed })}><${TextInput} value=${given.value}
+      class="mono" autofocus autocomplete="off" onValue=${(text) => { given.value = text; }} /><//>`}
+    <${Fault} error=${error.value} />
+    <div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//>
+      <${Button} type="submit" kind="main-action danger" busy=${busy.value} disabled=${!fits}>${action}<//></div>
+        </form><//>`;
+}

@@ -1,0 +1,72 @@
+// Reading from the API while a part is shown.
+import { html, useEffect, useMemo, useSignal } from "../core/ui.js";
+import { get } from "../core/api.js";
+import { t } from "../core/i18n.js";
+import { Button, Fault, Loading } from "./basics.js";
+
+/**
+ * Read something, and again when `parts` change. What was read stays while it is read again.
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} read @param {any[]} parts
+ */
+export function useLoad(read, parts) {
+  const data = useSignal(/** @type {T|undefined} */ (undefined)), error = useSignal(/** @type {any} */ (null));
+  const turn = useSignal(0);
+  useEffect(() => {
+    const ending = new AbortController();
+    read(ending.signal).then(
+      (found) => { if (!ending.signal.aborted) { data.value = found; error.value = null; } },
+      (fault) => { if (!ending.signal.aborted) error.value = fault; });
+    return () => ending.abort();
+  }, [...parts, turn.value]);
+  return useMemo(() => ({
+    get data() { return data.value; },
+    get error() { return error.value; },
+    set: (value) => { data.value = value; },
+    again: () => { turn.value += 1; },
+  }), []);
+}
+
+/** Read one path. @param {string} path @param {object} [query] */
+export const useGet = (path, query) => useLoad((signal) => get(path, query, signal), [path, JSON.stringify(query)]);
+
+/** What was read, or why not, or that it is not there yet. */
+export function Loaded({ of, children }) {
+  if (of.data === undefined) return of.error ? html`<${Fault} error=${of.error} retry=${of.again} />`
+    : html`<${Loading} />`;
+  return html`${of.error && html`<${Fault} error=${of.error} retry=${of.again} />`}${children(of.data)}`;
+}
+
+/** A list that is read page by page. @param {string} path @param {Record<string, any>} [query] */
+export function useList(path, query = {}) {
+  const more = useSignal(/** @type {any[]} */ ([])), next = useSignal(/** @type {string|null} */ (null));
+  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const first = useLoad(async (signal) => {
+    const page = await get(path, query, signal);
+    more.value = [];
+    next.value = page.next;
+    return page.items;
+  }, [path, JSON.stringify(query)]);
+  const on = async () => {
+    if (!next.value || busy.value) return;
+    busy.value = true;
+    try {
+      const page = await get(path, { ...query, cursor: next.value });
+      more.value = [...more.value, ...page.items];
+      next.value = page.next;
+      error.value = null;
+    } catch (fault) {
+      error.value = fault;
+    }
+    busy.value = false;
+  };
+  return {
+    get data() { return first.data && [...first.data, ...more.value]; },
+    get error() { return first.error ?? error.value; },
+    get next() { return next.value; },
+    busy, again: first.again, on,
+  };
+}
+
+export const More = ({ of }) => of.next && html`<div class="more"><${Button} busy=${of.busy.value}
+  onClick=${of.on}>${t("more")}<//></div>`;

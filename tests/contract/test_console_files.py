@@ -1,0 +1,134 @@
+"""The files of the console: complete in both languages, small, and made of what their packages have."""
+
+import gzip
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet.roles.control.routes.console import CONSOLE, read_files
+from tests.support.every import for_every
+from tests.support.npm_package import NoPackage, read_package
+
+LARGEST = 150 * 1024
+OWN = sorted(path for path in CONSOLE.rglob("*.js") if path.parent.name != "vendor")
+PACKAGES: list[dict[str, Any]] = json.loads((CONSOLE / "vendor/packages.json").read_text(encoding="utf-8"))
+LANGUAGES = ("en", "zh")
+_KEY = re.compile(r'"([a-z][\w-]*(?:\.[\w-]+)*)"')
+_BUILT = re.compile(r"`([\w.-]*\$\{[^`]*\}[\w.-]*)`")
+_ASKED = re.compile(r'\bt\(\s*"([\w.-]+)"')
+_IMPORT = re.compile(r'(?:from|import)\s*\(?\s*"([^"]+)"')
+
+
+def catalogue(language: str) -> dict[str, str]:
+    texts: dict[str, str] = json.loads((CONSOLE / f"locale/{language}.json").read_text(encoding="utf-8"))
+    return texts
+
+
+def sources() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in OWN)
+
+
+def test_all_files_together_are_small() -> None:
+    sizes = {name: len(file.packed) for name, file in read_files().items()}
+    assert sum(sizes.values()) <= LARGEST, sizes
+
+
+def test_both_languages_have_the_same_texts_with_the_same_values() -> None:
+    english, chinese = map(catalogue, LANGUAGES)
+    assert list(english) == list(chinese) == sorted(english)
+    for key, text in english.items():
+        assert text.strip() and chinese[key].strip(), key
+        values = [set(re.findall(r"\{(\w+)\}", one)) for one in (text, chinese[key])]
+        assert values[0] == values[1], key
+
+
+def test_chinese_texts_are_chinese() -> None:
+    same = {key for key, text in catalogue("en").items() if catalogue("zh")[key] == text}
+    assert same <= {"query.mac", "overview.p95", "filter.placeholder"}
+
+
+def test_every_text_is_used_and_every_text_that_is_asked_for_is_there() -> None:
+    text, known = sources(), set(catalogue("en"))
+    named = set(_KEY.findall(text))
+    built = [re.compile(re.sub(r"\\\$\\\{.*?\\\}", r"[\\w-]+", re.escape(one))) for one in _BUILT.findall(text)]
+    assert {key for key in known - named if not any(one.fullmatch(key) for one in built)} == set()
+    assert set(_ASKED.findall(text)) - known == set()
+
+
+@for_every("path", OWN)
+def test_a_module_imports_what_is_there(path: Path) -> None:
+    html = (CONSOLE / "index.html").read_text(encoding="utf-8")
+    mapped = set(json.loads(html.partition('<script type="importmap">')[2].partition("</script>")[0])["imports"])
+    for name in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        if name in mapped or not name.startswith("."):
+            assert name in mapped, name
+        else:
+            assert (path.parent / name).is_file(), name
+
+
+@for_every("path", OWN)
+def test_a_module_reads_no_text_as_code_or_html(path: Path) -> None:
+    found = re.findall(
+        r"innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet|document\.write|\beval\b|new Function",
+        path.read_text(encoding="utf-8"),
+    )
+    assert found == []
+
+
+def test_the_page_names_files_that_are_there() -> None:
+    html = (CONSOLE / "index.html").read_text(encoding="utf-8")
+    names = [
+        name.removeprefix("./")
+        for name in re.findall(r'(?:href|src)="([^"#]+)"|": "(\./[^"]+)"', html)
+        for name in name
+    ]
+    assert set(filter(None, names)) <= set(read_files())
+
+
+@for_every("package", PACKAGES)
+def test_vendored_files_are_those_that_were_recorded(package: dict[str, Any]) -> None:
+    for file in package["files"]:
+        content = (CONSOLE / "vendor" / file["name"]).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == file["sha256"], file["name"]
+
+
+def test_every_vendored_file_has_a_package_and_every_package_its_licence() -> None:
+    recorded = {file["name"] for package in PACKAGES for file in package["files"]}
+    assert {path.name for path in (CONSOLE / "vendor").iterdir()} - {"packages.json"} == recorded
+    licences = [file["path"] for package in PACKAGES for file in package["files"] if file["path"] == "LICENSE"]
+    # Both packages of signals have the same one.
+    assert len(licences) == len(PACKAGES) - 1
+
+
+@pytest.mark.slow
+@for_every("package", PACKAGES)
+def test_vendored_files_are_those_of_their_packages(package: dict[str, Any]) -> None:
+    try:
+        content = read_package(package["package"], package["version"], package["integrity"])
+    except NoPackage as error:
+        pytest.skip(str(error))
+    for file in package["files"]:
+        assert content[file["path"]] == (CONSOLE / "vendor" / file["name"]).read_bytes(), file["name"]
+
+
+def test_a_browser_gets_the_files_compressed() -> None:
+    page = read_files()["index.html"]
+    assert gzip.decompress(page.packed) == page.body
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_every_module_can_be_read() -> None:
+    for path in OWN:
+        done = subprocess.run(
+            ["node", "--input-type=module", "--check"],
+            input=path.read_bytes(),
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, (path.name, done.stderr.decode())

@@ -1,0 +1,253 @@
+"""The console in a real Chromium, against a control with a made-up fleet."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browser import Visitor, running_browser
+from tests.support.console_page import go, sign_in
+from tests.support.console_site import COUNT, HOSTILE, ConsoleSite
+
+Visit = Callable[..., Visitor]
+DESK = {"viewport": {"width": 1440, "height": 900}}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleSite]:
+    with ConsoleSite.running(tmp_path_factory.mktemp("console")) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Visit]:
+    """Open a window; at the end nothing may have complained in it, the policy of the page neither."""
+    visitors: list[Visitor] = []
+
+    def enter(**options: object) -> Visitor:
+        visitors.append(Visitor(browser, **{**DESK, **options}))
+        return visitors[-1]
+
+    yield enter
+    for visitor in visitors:
+        visitor.leave()
+        assert visitor.complaints == []
+
+
+@pytest.fixture(scope="module")
+def desk(browser: Browser, site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
+    """One window for most tests: to open one costs more than most of them."""
+    visitor = Visitor(browser, **DESK)
+    yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
+    visitor.leave()
+
+
+@pytest.fixture
+def page(desk: tuple[Visitor, Page]) -> Iterator[Page]:
+    visitor, page = desk
+    go(page, "#/")
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    yield page
+    assert visitor.complaints == []
+
+
+def forgive(visitor: Visitor, page: Page, sign: str) -> None:
+    """End a window that had refused requests: Chromium itself notes each of them."""
+    page.close()
+    assert [text for text in visitor.complaints if sign not in text] == []
+    visitor.complaints.clear()
+
+
+def test_somebody_signs_in_and_sees_the_fleet(page: Page) -> None:
+    expect(page.get_by_role("link", name=re.compile(rf"^Online \d+ of {COUNT} devices"))).to_be_visible()
+    page.get_by_role("link", name=re.compile(r"^Offline \d+")).click()
+    expect(page.get_by_role("combobox", name="Query for devices")).to_have_value("online=false")
+    expect(page.get_by_role("row", name=re.compile("Online"))).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_a_wrong_token_is_refused_in_words(visit: Visit, site: ConsoleSite) -> None:
+    visitor = visit()
+    page = visitor.open(f"{site.url}/console/")
+    sign_in(page, "flt_wrong")
+    expect(page.get_by_role("alert")).to_have_text("This token is not valid.")
+    forgive(visitor, page, "401")
+
+
+def test_the_console_speaks_chinese_to_a_chinese_browser(visit: Visit, site: ConsoleSite) -> None:
+    page = sign_in(visit(locale="zh-CN").open(f"{site.url}/console/"))
+    expect(page.get_by_role("heading", name="总览", level=1)).to_be_visible()
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    page.get_by_role("link", name="智能体", exact=True).click()
+    expect(page.get_by_role("link", name="concierge")).to_be_visible()
+    page.get_by_role("button", name="English").click()
+    expect(page.get_by_role("heading", name="Agents", level=1)).to_be_visible()
+
+
+def test_an_error_in_a_query_is_shown_at_its_place(visit: Visit, site: ConsoleSite) -> None:
+    visitor = visit()
+    page = sign_in(visitor.open(f"{site.url}/console/"))
+    go(page, "#/devices")
+    field = page.get_by_role("combobox", name="Query for devices")
+    field.fill("online AND (board=x")
+    field.press("Enter")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("At character")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    forgive(visitor, page, "400")
+
+
+def test_hostile_texts_of_devices_stay_text(page: Page, site: ConsoleSite) -> None:
+    go(page, "#/devices")
+    expect(page.get_by_role("grid").get_by_text(HOSTILE)).to_be_visible()
+    go(page, f"#/devices/{site.macs[0]}/tools")
+    expect(page.get_by_text(f"self.{HOSTILE}"[:128])).to_be_visible()
+    page.get_by_text(f"self.{HOSTILE}"[:128]).click()
+    expect(page.get_by_text(HOSTILE, exact=True).first).to_be_visible()
+    go(page, f"#/devices/{site.macs[0]}/memory")
+    expect(page.get_by_text(HOSTILE)).to_be_visible()
+    go(page, "#/jobs/2")
+    expect(page.get_by_text(HOSTILE).first).to_be_visible()
+    assert "owned" not in page.title()
+
+
+def test_what_is_said_is_shown_word_by_word(page: Page, site: ConsoleSite) -> None:
+    mac = site.macs[4]
+    go(page, f"#/live?device={mac}")
+    expect(page.get_by_text("Watching")).to_be_visible()
+    about = {"turn": "t-live", "session": "s-live"}
+    log = page.get_by_role("log", name="Transcript")
+    site.run(site.watched(mac))
+    site.run(site.say(mac, "turn.heard", text=HOSTILE, language="en", **about))
+    expect(log.get_by_text(HOSTILE)).to_be_visible()
+    site.run(site.say(mac, "turn.sentence", index=0, text="One.", **about))
+    site.run(site.say(mac, "turn.sentence", index=1, text="Two.", **about))
+    expect(log.get_by_text("One. Two.")).to_be_visible()
+    site.run(site.let("tool.called", mac, tool=HOSTILE, outcome="ok", ms=120, turn="t-live"))
+    expect(log.get_by_text(HOSTILE)).to_have_count(2)
+    site.run(site.say(mac, "turn.ended", outcome="answered", **about))
+    site.run(site.let("turn.spoken", mac, turn="t-live", first_audio_ms=900, spoken_ms=1, interrupted=False))
+    expect(log.get_by_role("img")).to_be_visible()
+    assert "owned" not in page.title()
+
+
+@pytest.mark.slow
+def test_events_change_what_is_shown(page: Page, site: ConsoleSite) -> None:
+    go(page, "#/devices")
+    row = page.get_by_role("row", name=re.compile(re.escape(site.macs[3])))
+    expect(row).to_contain_text("Online")
+    expect(page.locator(".side .link-state")).to_have_text("Live")
+    site.run(site.let("device.offline", site.macs[3]))
+    expect(row).to_contain_text("Offline")
+    site.run(site.let("device.online", site.macs[3]))
+    expect(row).to_contain_text("Online")
+
+
+def test_an_expired_session_leads_to_the_sign_in_and_back(visit: Visit, site: ConsoleSite) -> None:
+    visitor = visit()
+    page = sign_in(visitor.open(f"{site.url}/console/"))
+    go(page, "#/groups")
+    expect(page.get_by_role("link", name="Berlin")).to_be_visible()
+    page.route("**/v1/**", lambda route: route.fulfill(status=401, json={"code": "token-needed"}))
+    go(page, "#/audit")
+    expect(page.get_by_text("You were signed out")).to_be_visible()
+    page.unroute("**/v1/**")
+    sign_in(page)
+    expect(page.get_by_role("heading", name="Audit log")).to_be_visible()
+    forgive(visitor, page, "401")
+
+
+def test_a_lost_stream_of_events_is_told_and_mended(visit: Visit, site: ConsoleSite) -> None:
+    visitor = visit()
+    page = visitor.open(f"{site.url}/console/")
+    page.route("**/v1/events", lambda route: route.abort())
+    sign_in(page)
+    expect(page.get_by_text("The connection to the server is lost.")).to_be_visible()
+    page.unroute("**/v1/events")
+    expect(page.get_by_text("The connection to the server is lost.")).to_have_count(0)
+    expect(page.locator(".side .link-state")).to_have_text("Live")
+    forgive(visitor, page, "ERR_FAILED")
+
+
+def test_the_keyboard_suffices_for_the_list_of_devices(page: Page, site: ConsoleSite) -> None:
+    go(page, "#/devices")
+    grid = page.get_by_role("grid", name="Devices")
+    grid.focus()
+    for key in ("ArrowDown", "ArrowDown", " ", "ArrowUp", " "):
+        grid.press(key)
+    expect(page.get_by_role("region", name="Marked devices")).to_contain_text("2 devices marked")
+    grid.press("End")
+    expect(page.get_by_role("row", name=re.compile(site.macs[-1]))).to_be_visible()
+    grid.press("Home")
+    grid.press("Enter")
+    expect(page.get_by_role("heading", name="Kitchen 1", level=1)).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_job_is_made_after_a_dry_run(page: Page) -> None:
+    go(page, "#/devices?filter=tag.site%3Dlyon")
+    page.get_by_role("button", name="Mark all that match").click()
+    page.get_by_role("link", name="Make a job").click()
+    page.get_by_role("button", name="Ask for the state").click()
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_role("combobox", name="Query")).to_have_value("tag.site=lyon")
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text(re.compile(r"^\d+ online now$"))).to_be_visible()
+    page.get_by_role("button", name="Begin", exact=True).click()
+    expect(page.get_by_role("heading", name="Ask for the state", level=1)).to_be_visible()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_role("main").get_by_text(re.compile("^(Stopping|Stopped)$")).first).to_be_visible()
+
+
+@pytest.mark.slow
+def test_an_agent_is_edited_published_and_taken_back(page: Page) -> None:
+    go(page, "#/agents/1")
+    page.get_by_role("textbox", name="Greeting").fill("Welcome!")
+    page.get_by_role("button", name="Save the draft").click()
+    page.get_by_role("button", name="Publish").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("greeting: Welcome!")).to_be_visible()
+    dialog.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("Version 3 is in use")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("main").get_by_text("Version 2", exact=True)).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_site_without_devices_says_what_to_do(visit: Visit, tmp_path: Path) -> None:
+    with ConsoleSite.running(tmp_path, "empty") as empty:
+        page = sign_in(visit().open(f"{empty.url}/console/"))
+        expect(page.get_by_role("heading", name="Connect your first device")).to_be_visible()
+        go(page, "#/devices")
+        expect(page.get_by_text("There is no device yet")).to_be_visible()
+        page.goto("about:blank")
+
+
+@pytest.mark.slow
+def test_a_new_server_gets_its_owner_who_signs_out_and_in(visit: Visit, tmp_path: Path) -> None:
+    with ConsoleSite.running(tmp_path, "new") as new:
+        code, password = new.run(new.first_code()), "correct horse battery"
+        page = visit().open(f"{new.url}/console/")
+        page.get_by_role("textbox", name="One-time code").fill(code)
+        page.get_by_role("textbox", name="Name").fill("ling")
+        page.get_by_label("Password").fill(password)
+        page.get_by_role("button", name="Begin").click()
+        expect(page.get_by_role("heading", name="Connect your first device")).to_be_visible()
+        go(page, "#/accounts")
+        expect(page.get_by_role("combobox", name="Role of ling")).to_have_value("owner")
+        page.reload()
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_role("textbox", name="Name").fill("ling")
+        page.get_by_label("Password").fill(password)
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        expect(page.get_by_role("heading", name="Accounts", level=1)).to_be_visible()
+        page.goto("about:blank")

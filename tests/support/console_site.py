@@ -1,0 +1,243 @@
+"""A control with a small made-up fleet, in a thread of its own, so that a test may drive a browser without a loop."""
+
+import asyncio
+import json
+import random
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from sqlalchemy import insert, update
+
+from fleet.adapters.redis.access.activations import Activations
+from fleet.adapters.redis.devices.memories import Memories
+from fleet.adapters.redis.devices.tools import encode_tools
+from fleet.adapters.redis.sessions.transcripts import Transcripts
+from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
+from fleet.adapters.redis.shards.leases import Leases
+from fleet.adapters.sql.database import Database, database_url
+from fleet.adapters.sql.device_conditions import search_text
+from fleet.adapters.sql.event_rows import EventRows, NewEvent
+from fleet.adapters.sql.mac_numbers import mac_number, mac_text
+from fleet.adapters.sql.schema import DEVICE, DEVICE_TAG, PRESENCE
+from fleet.core.memory import MemoryChanges
+from fleet.core.query.fields import version_number
+from fleet.ground.tasks import running
+from fleet.wire.mcp import ToolSpec
+from tests.support.control_server import FULL, ControlStage, control_stage, empty_control
+from tests.support.job_site import JobSite
+from tests.support.memory_store import memory_store
+from tests.support.migrated import migrated_sqlite
+
+T = TypeVar("T")
+LIMIT = 60.0
+FIRST = mac_number("02:00:00:00:00:01")
+COUNT = 64
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+NAMES = ("Kitchen", "Lobby", "厨房", "Room 12", "前台", "Garden", "Workshop", "客厅", "Library", "Canteen")
+BOARDS = ("bread-compact-wifi", "esp-box-3", "m5stack-core-s3", "lichuang-dev")
+SITES = ("berlin", "shenzhen", "lyon")
+PUBLISHED = {"prompt": "You are the concierge of a hotel.\nAnswer briefly and politely.", "language": "en"}
+DRAFT = {**PUBLISHED, "prompt": f"{PUBLISHED['prompt']}\nOffer to call the reception.", "voice": {"speed": 1.1}}
+TOOLS = (
+    ToolSpec(name="self.get_device_status", description="Tells volume, brightness, battery and network."),
+    ToolSpec(
+        name="self.audio_speaker.set_volume",
+        description="Sets the volume of the speaker.",
+        input_schema={
+            "type": "object",
+            "properties": {"volume": {"type": "integer", "minimum": 0, "maximum": 100}},
+            "required": ["volume"],
+        },
+    ),
+    ToolSpec(
+        name=f"self.{HOSTILE}"[:128],
+        description=HOSTILE,
+        input_schema={"type": "object", "properties": {HOSTILE: {"type": "string", "description": HOSTILE}}},
+    ),
+)
+
+
+class ConsoleSite:
+    """Control, its database and its Redis; methods may be called from any thread."""
+
+    def __init__(self, stage: ControlStage, loop: asyncio.AbstractEventLoop) -> None:
+        self.stage, self._loop = stage, loop
+        self.url = str(stage.client.base_url).rstrip("/")
+        self.macs = [mac_text(FIRST + number) for number in range(COUNT)]
+
+    @classmethod
+    @contextmanager
+    def running(cls, folder: Path, kind: Literal["full", "empty", "new"] = "full") -> Iterator["ConsoleSite"]:
+        """Run a site beside the block: with the fleet, with a token alone, or with nothing."""
+        ready, over = threading.Event(), threading.Event()
+        found: list[ConsoleSite] = []
+
+        async def work() -> None:
+            database, store = Database(database_url(await migrated_sqlite(folder / "fleet.db"))), await memory_store()
+            serve = empty_control if kind == "new" else control_stage
+            async with serve(database, store, folder, rate_control="10000/100000") as stage:
+                site = cls(stage, asyncio.get_running_loop())
+                if kind == "full":
+                    await site.fill()
+                async with (
+                    running("followers", stage.services.following.run),
+                    running("edge", site.announce_edge),
+                ):
+                    found.append(site)
+                    ready.set()
+                    await asyncio.to_thread(over.wait)
+            await store.close()
+            await database.close()
+
+        thread = threading.Thread(target=asyncio.run, args=(work(),), name="console-site", daemon=True)
+        thread.start()
+        assert ready.wait(LIMIT)
+        yield found[0]
+        over.set()
+        thread.join(LIMIT)
+
+    async def first_code(self) -> str:
+        """Return the code that makes the first owner."""
+        return await self.stage.services.first_token.make(self.stage.database)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something in the loop of the site."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(LIMIT)
+
+    async def fill(self) -> None:
+        """Add the fleet, and what happened to it."""
+        await self._add_devices()
+        await self._add_history()
+        await self._add_objects()
+        store, mac = self.stage.services.store, self.macs[0]
+        await store.ask(store.client.set(store.keys.tools(mac), encode_tools(TOOLS)))
+        owner = await Leases(store, "w", 100_000).take(store.keys.shard(mac))
+        assert owner is not None
+        facts = ("The user's name is Ada.", "Ada likes jasmine tea.", HOSTILE)
+        await Memories(store).change(owner, mac, MemoryChanges(add=facts))
+        await Activations(store).begin(self.macs[1], "00000000-0000-4000-8000-000000000001", "", with_code=True)
+        await self._add_jobs()
+
+    async def announce_edge(self) -> None:
+        """Stand for a running edge."""
+        while True:
+            await Edges(self.stage.services.store).announce(EdgeRecord("edge-b2", "203.0.113.7", 8884, 3))
+            await asyncio.sleep(1)
+
+    async def let(self, kind: str, mac: str = "", **data: Any) -> None:
+        """Let something happen now, and give it to those who follow."""
+        await self.store_events([(_now(), kind, mac or self.macs[0], data)], offer=True)
+
+    async def watched(self, mac: str) -> None:
+        """Wait until somebody watches a device."""
+        store = self.stage.services.store
+        while not await store.ask(store.client.exists(store.keys.transcript(mac))):
+            await asyncio.sleep(0.02)
+
+    async def say(self, mac: str, kind: str, **data: Any) -> None:
+        """Write a line of a live transcript."""
+        await Transcripts(self.stage.services.store).write(mac, [(kind, data)])
+
+    async def store_events(self, events: list[tuple[int, str, str, dict[str, Any]]], *, offer: bool = False) -> None:
+        made = [NewEvent(0, "", at, kind, mac, json.dumps(data)) for at, kind, mac, data in events]
+        rows = EventRows(self.stage.database, 1)
+        await rows.begin()
+        stored = await rows.store(made, {})
+        if offer:
+            self.stage.services.following.tail.offer(stored)
+
+    async def ask(self, verb: str, **more: Any) -> Any:
+        answer = await self.stage.ask(verb, FULL, **more)
+        assert answer.is_success, (verb, answer.text)
+        return answer.json() if answer.content else None
+
+    async def _add_devices(self) -> None:
+        draw, devices, tags, presence = random.Random(7), list[Any](), list[Any](), list[Any]()
+        for number, mac in enumerate(self.macs):
+            name, site = f"{NAMES[number % len(NAMES)]} {number + 1}", SITES[number % len(SITES)]
+            firmware, online = draw.choice(("2.4.2", "2.4.2", "2.5.0", "2.3.1")), draw.random() < 0.75 or number < 2
+            seen = _now() - (0 if online else draw.randrange(20 * 86_400)) * 1000 - 40_000
+            state = "waiting" if number == 1 else "refused" if number == 40 else "bound"
+            serial, key = f"SN{number:06}", mac_number(mac)
+            row = {"mac": key, "tenant": 1, "name": name, "board": BOARDS[number % 4], "firmware": firmware}
+            row |= {"firmware_number": version_number(firmware), "serial": serial, "state": state, "online": online}
+            row |= {"first_seen": seen - 40 * 86_400_000, "last_seen": seen, "last_boot": seen - 3_600_000}
+            row |= {"search": search_text(key, name, serial, ""), "language": "zh-CN" if number % 2 else "en-US"}
+            devices.append(row)
+            tags += [{"tenant": 1, "key": "site", "value": site, "mac": key}]
+            tags += [{"tenant": 1, "key": "floor", "value": str(number % 4), "mac": key}]
+        for number in range(30):
+            at = _now() - (number * 5 + 1) * 3_600_000
+            presence.append({"tenant": 1, "mac": FIRST, "at": at, "online": number % 2 == 0})
+        async with self.stage.database.writing() as connection:
+            await connection.execute(insert(DEVICE), devices)
+            await connection.execute(insert(DEVICE_TAG), tags)
+            await connection.execute(insert(PRESENCE), presence)
+            hostile = update(DEVICE).where(DEVICE.c.mac == mac_number(self.macs[2])).values(name=HOSTILE, notes=HOSTILE)
+            await connection.execute(hostile)
+
+    async def _add_history(self) -> None:
+        draw, events = random.Random(3), list[tuple[int, str, str, dict[str, Any]]]()
+        for day in range(28, -1, -1):
+            for number in range(6 + draw.randrange(10)):
+                mac, at = self.macs[draw.randrange(20)], _now() - day * 86_400_000 - draw.randrange(3_000) * 1000
+                events += _turns(draw, mac, at, f"s{day}-{number}")
+        await self.store_events(sorted(events, key=lambda one: one[0]))
+
+    async def _add_objects(self) -> None:
+        await self.ask("POST /v1/groups", json={"name": "Berlin", "query": "tag.site=berlin", "notes": "The hotel"})
+        group = await self.ask("POST /v1/groups", json={"name": "Pilot devices", "notes": "First to get changes"})
+        await self.ask(f"POST /v1/groups/{group['id']}/members:add", json={"macs": self.macs[:6]})
+        agent = await self.ask("POST /v1/agents", json={"name": "concierge", "notes": "Hotel", "draft": PUBLISHED})
+        await self.ask(f"POST /v1/agents/{agent['id']}:publish")
+        await self.ask(f"PATCH /v1/agents/{agent['id']}", json={"draft": DRAFT})
+        await self.ask(f"POST /v1/agents/{agent['id']}:publish")
+        await self.ask(f"PATCH /v1/agents/{agent['id']}", json={"draft": {**DRAFT, "greeting": "Good day!"}})
+        await self.ask(f"POST /v1/agents/{agent['id']}:assign", json={"group": 1})
+        await self.ask("POST /v1/agents", json={"name": "teacher", "draft": {"language": "zh"}})
+        provider = {"name": "house", "kind": "chat", "base_url": "http://127.0.0.1:9/v1", "model": "qwen3-8b"}
+        await self.ask("POST /v1/providers", json=provider)
+
+    async def _add_jobs(self) -> None:
+        site, tool = JobSite(self.stage.database, self.stage.services.store), "self.reboot"
+        await site.lead()
+        await site.connect(self.macs)
+        about = {"created": _now() - 3_600_000, "kind": "reboot", "tool": ""}
+        ok = await site.add_job(name="Restart the pilot devices", query="tag.floor=1", **about)
+        stages = [{"count": 4, "min_success": 0.9, "min_sample": 4}, {"share": 0.5, "soak_seconds": 600}, {"share": 1}]
+        policy = {"stages": stages, "rate": 1000, "window": 20, "halt_sample": 4}
+        await site.prepare()
+        await site.run(ok.id)
+        bad = await site.add_job(name="Restart Berlin", query="tag.site=berlin", policy=policy, **about)
+        await site.prepare()
+        await site.run(bad.id, lambda call: ("error", f"{tool}: {HOSTILE}"))
+
+
+def _turns(draw: random.Random, mac: str, at: int, session: str) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+    said = (
+        ("What time is breakfast?", "Breakfast is from seven to half past ten, in the winter garden."),
+        ("把音量调到四十", "好的，音量已经调到四十。"),
+        ("Tell me about the museum.", "It is five minutes on foot, and open until six today."),
+        (HOSTILE, f"You said: {HOSTILE}"),
+    )
+    yield at, "session.started", mac, {"session": session, "dialect": "xiaozhi"}
+    for number in range(1 + draw.randrange(4)):
+        user, answer = said[draw.randrange(len(said)) if number else draw.randrange(3)]
+        heard, token = 180 + draw.randrange(200), 250 + draw.randrange(300)
+        stages = {"heard": heard, "first_token": token, "first_sentence": token + 160, "written": token + 900}
+        kind = "turn.failed" if draw.random() < 0.04 else "turn.answered"
+        turn = f"{session}-{number}"
+        data = {"turn": turn, "session": session, "agent": "concierge", "language": "en", "stages": stages}
+        data |= {"user": user, "answer": answer, "speech_ms": 1800, "input_tokens": 640, "output_tokens": 48}
+        yield at + number * 9_000 + 4_000, kind, mac, {**data, "tools": ["set_volume"] if "四十" in answer else []}
+        spoken = {"turn": turn, "first_audio_ms": heard + token + 420, "spoken_ms": 3200, "interrupted": False}
+        yield at + number * 9_000 + 8_000, "turn.spoken", mac, spoken
+    yield at + 45_000, "session.ended", mac, {"session": session, "reason": "goodbye"}
+
+
+def _now() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
