@@ -44,10 +44,7 @@ async def edge(
         raise ConfigError("an edge needs FLEET_MQTT_URL")
     edge_id = new_process_id()
     publisher = Publisher(resources.broker, lambda: resources.keys.issue("service", f"fleet-edge-{edge_id}"))
-    voice = Voice(speech.tts, bitrate=resources.settings.voice_bitrate)
-    engines = AgentEngines(
-        slice_of(resources.settings, SpeechSettings), speech, Sealer.of(resources.settings.secret_keys)
-    )
+    voice, engines = Voice(speech.tts, bitrate=resources.settings.voice_bitrate), _agent_engines(resources, speech)
     role = Edge(
         settings=slice_of(resources.settings, EdgeSettings),
         edge_id=edge_id,
@@ -77,6 +74,11 @@ async def edge(
         voice.close()
         await engines.aclose()
         await speech.close()
+
+
+def _agent_engines(resources: ProcessResources, speech: SpeechEngines) -> AgentEngines:
+    sealer = Sealer.of(resources.settings.secret_keys)
+    return AgentEngines(slice_of(resources.settings, SpeechSettings), speech, sealer)
 
 
 def _bind(role: Edge, port: int) -> None:

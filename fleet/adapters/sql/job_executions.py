@@ -228,21 +228,16 @@ class JobExecutions:
         }
         await connection.execute(update(JOB).where(JOB.c.id == job).values(values))
 
-    async def wake(self, jobs: Sequence[int], due: Mapping[int, int]) -> None:
-        """Give a time to devices that wait for their connection, by MAC. Each time costs a statement."""
+    async def wake(self, jobs: Sequence[int], due: Mapping[int, int], *, session: bool = False) -> None:
+        """Give a time to devices that wait for their connection or a session, by MAC. Each time costs a statement."""
+        held = _X.text == AWAKE_LATER if session else _X.place == NEVER
         times: dict[int, list[int]] = {}
         for mac, place in due.items():
             times.setdefault(place, []).append(mac)
         async with self._feed.writing() as connection:
             for place, macs in times.items():
-                waits = _X.job.in_(jobs), _X.mac.in_(macs), _X.state == _WAITING, _X.place == NEVER
+                waits = _X.job.in_(jobs), _X.mac.in_(macs), _X.state == _WAITING, held
                 await connection.execute(update(JOB_EXECUTION).where(*waits).values(place=place))
-
-    async def wake_for_sessions(self, jobs: Sequence[int], macs: Sequence[int], now: int) -> None:
-        """Let devices be looked at now that wait for their next session."""
-        waits = _X.job.in_(jobs), _X.mac.in_(macs), _X.state == _WAITING, _X.text == AWAKE_LATER
-        async with self._feed.writing() as connection:
-            await connection.execute(update(JOB_EXECUTION).where(*waits).values(place=now))
 
     async def connected(self, job: JobRow, after: int, most: int) -> tuple[list[int], int | None]:
         """Return the devices that wait for their connection though the registry has them as connected, page by page.

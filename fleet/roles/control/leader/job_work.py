@@ -119,7 +119,7 @@ class JobWork:
     async def _wake_for_sessions(self, jobs: Iterable[JobRow], macs: Sequence[int], now: int) -> None:
         waiting = [job.id for job in jobs if job.counts["waiting"] and terms_of_job(job).sessions]
         for at in range(0, len(macs) if waiting else 0, AT_ONCE):
-            await self._executions.wake_for_sessions(waiting, macs[at : at + AT_ONCE], now)
+            await self._executions.wake(waiting, dict.fromkeys(macs[at : at + AT_ONCE], now), session=True)
 
     async def _advance(self, job: JobRow, now: int) -> bool:
         """Do the next thing with a job; return whether there is more to do at once."""

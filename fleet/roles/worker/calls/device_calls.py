@@ -7,7 +7,6 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,11 +21,9 @@ from fleet.adapters.redis.sessions.calls import (
 )
 from fleet.core.controls import SENT, failure_report
 from fleet.core.rates import Buckets, Rate
-from fleet.core.tool_kinds import kind_of
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
-from fleet.wire.announcements import TOOL as ANNOUNCE
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.mcp import ToolResult, clip, parse_result
 from fleet.wire.messages import CallToolCommand, ResponseEvent
@@ -62,6 +59,16 @@ class Outcome:
                 return f"error: not done, {self.text}"
             case "unknown":
                 return f"error: unknown whether it was done, {self.text}"
+
+    def write(self) -> str:
+        """Return the outcome as it is stored."""
+        return json.dumps([self.status, self.text], ensure_ascii=False)
+
+    @classmethod
+    def read(cls, text: str) -> "Outcome":
+        """Return an outcome from what `write` returned."""
+        status, words = json.loads(text)
+        return cls(status, words)
 
 
 _UNANSWERED, _DISCONNECTED = Outcome("unknown", _NO_ANSWER), Outcome("unknown", _GONE)
@@ -152,7 +159,7 @@ class DeviceCalls:
             case CallRefused():
                 return Outcome("not_sent", _BUSY)
             case CallKnown(_, "done"):
-                return _decode(begun.result)
+                return Outcome.read(begun.result)
             case CallKnown(number, "pending"):
                 log.info("call was begun before", extra={"id": number, "seconds": begun.seconds})
                 pending = CallToolCommand(number, command.name)
@@ -173,34 +180,11 @@ class DeviceCalls:
                 request = CallToolCommand(number, command.name, command.arguments, command.session)
                 return await self._run(shard, mac, request, terms, sent, fresh=True)
 
-    async def deliver(self, shard: Shard, mac: str, call: str, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """Make an operator's call that is no call of a tool; `work` goes on with one that was begun before.
-
-        Raises:
-            Fenced: Another worker owns the shard.
-            Unavailable: Redis is away; a retry goes on.
-        """
-        caller, seconds = CallingOperator(shard.owner, call), kind_of(ANNOUNCE).seconds
-        match await self._calls.begin(mac, f"operator:{call}", seconds, caller, ANNOUNCE):
-            case CallBegun(number) | CallKnown(number, "pending"):
-                outcome = await work()
-                if outcome.status == "not_sent":
-                    await self._calls.give_up(mac, number, sent=False)
-                else:
-                    await self._calls.complete(mac, str(number), _dump(outcome))
-                return outcome
-            case CallKnown(_, "done", result):
-                return _decode(result)
-            case CallKnown():
-                return Outcome("unknown", _NO_ANSWER)
-            case CallRefused(reason):
-                return Outcome("not_sent", {"offline": OFFLINE, "late": LATE, "over": _OVER}.get(reason, _BUSY))
-
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
         """Take a device's answer; return False if it is late or repeated, or belongs to no call."""
         log.debug("call answered", extra={"id": answer.id[:32]})
         outcome = _outcome(answer)
-        fresh = await self._calls.complete(mac, answer.id, _dump(outcome))
+        fresh = await self._calls.complete(mac, answer.id, outcome.write())
         if fresh:
             log.debug("call completed", extra={"id": answer.id})
         awaited = [pending.resolve(mac, answer.id, outcome) for pending in (self._pending, self._leaving)]
@@ -285,7 +269,7 @@ class DeviceCalls:
                     return Outcome("not_sent", OFFLINE)
                 log.debug("call published", extra={"call": terms.call_id, "id": number})
             elif (known := await self._calls.result(mac, number)) is not None:
-                return _decode(known)  # it was answered before this future was registered
+                return Outcome.read(known)  # it was answered before this future was registered
             if sent is not None and not sent.done():
                 sent.set_result(Outcome("ok", SENT))
             outcome = await wait_for_answer(waiting, terms.seconds, _UNANSWERED)
@@ -293,14 +277,14 @@ class DeviceCalls:
             return outcome
         if terms.leaves and (outcome is _DISCONNECTED or not terms.operator):
             outcome = Outcome("ok", _LEFT)
-            end = self._calls.complete(mac, str(number), _dump(outcome))
+            end = self._calls.complete(mac, str(number), outcome.write())
         else:
             end = self._calls.give_up(mac, number, sent=True)
         if await end:
             return outcome
         # Another worker took the answer, or `CallExpirer` ended the call first.
         known = await self._calls.result(mac, number)
-        return outcome if known is None else _decode(known)
+        return outcome if known is None else Outcome.read(known)
 
 
 def _outcome(answer: ResponseEvent) -> Outcome:
@@ -311,12 +295,3 @@ def _outcome(answer: ResponseEvent) -> Outcome:
         return Outcome("ok", clip(plain))
     result: ToolResult = parse_result(answer.result)
     return Outcome("error" if result.failed else "ok", result.text)
-
-
-def _dump(outcome: Outcome) -> str:
-    return json.dumps([outcome.status, outcome.text], ensure_ascii=False)
-
-
-def _decode(text: str) -> Outcome:
-    status, words = json.loads(text)
-    return Outcome(status, words)

@@ -11,6 +11,7 @@ from fleet.core.tool_kinds import QUICK, kind_of
 from fleet.ground.errors import Fenced, FleetError, Unavailable
 from fleet.ground.tasks import Backoff, keep_running
 from fleet.roles.worker.announcements.delivery import AnnouncementDelivery
+from fleet.roles.worker.announcements.once import deliver_once
 from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
 from fleet.roles.worker.calls.device_tools import renew_camera_token
 from fleet.roles.worker.ownership.shard import Shard
@@ -142,7 +143,7 @@ class OperatorCallRunner:
         mac, place = call.device, _Place(self._starts)
         if call.announcement is not None:
             deliver = partial(self._announcements.deliver, shard, mac, call.call, call.announcement)
-            return await self._calls.deliver(shard, mac, call.call, deliver)
+            return await deliver_once(self._resources.calls, shard, mac, call.call, deliver)
         loop = asyncio.get_running_loop()
         due: asyncio.Future[None] = loop.create_future()
         sent: asyncio.Future[Outcome] = loop.create_future()
