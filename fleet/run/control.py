@@ -39,7 +39,7 @@ async def control(
 
     Args:
         resources: Of the process.
-        show: Called with the one-time code of the first token, which must not go into a log.
+        show: Called with the one-time code of the first owner or token, which must not go into a log.
 
     Raises:
         ConfigError: A setting is wrong, the port is taken, or another process has the file of SQLite.
@@ -71,7 +71,7 @@ async def control(
         url = control_url(settings, server.port)
         log.info("control is up", extra={"url": url})
         if first := await services.first_token.make(database):
-            show(f"No token exists yet. For the first one, send this code within an hour: {first}\n{_how(url, first)}")
+            show(_first_steps(url, first))
         yield server
 
 
@@ -122,10 +122,14 @@ def control_url(settings: Settings, port: int) -> str:
     return f"{'https' if settings.control_tls else 'http'}://{authority}:{port}"
 
 
-def _how(url: str, code: str) -> str:
+def _first_steps(url: str, code: str) -> str:
     insecure = " --insecure" if url.startswith("https") else ""
     body = f'\'{{"code": "{code}"}}\''
-    return f"  curl{insecure} {url}/v1/tokens:first -H 'Content-Type: application/json' -d {body}"
+    return (
+        f"Nobody owns control yet. To become its owner, enter this code at {url}/ within an hour: {code}\n"
+        f"For programs it makes the first token instead:\n"
+        f"  curl{insecure} {url}/v1/tokens:first -H 'Content-Type: application/json' -d {body}"
+    )
 
 
 def private_authority(settings: Settings) -> Path | None:

@@ -47,7 +47,9 @@ def listeners(settings: Settings, http_port: int | None = None, control_port: in
         found.append(_listener("text clients", "websocket + tls", settings.cloud_host, settings.wss_port, tokens))
     if control_port is not None:
         scheme = "https" if settings.control_tls else "http"
-        found.append(_listener("operators: control", scheme, settings.control_host, control_port, "a token"))
+        found.append(
+            _listener("operators: control", scheme, settings.control_host, control_port, "an account or a token")
+        )
     if settings.metrics_port:
         host, port = settings.metrics_host, settings.metrics_port
         found.append(_listener("metrics and health", "http", host, port, "nothing: open"))

@@ -35,11 +35,12 @@ from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.embedded.supervisor import supervise
 from fleet.run.front import front_metrics, tls_binding
 from fleet.run.gateway import gateway
-from fleet.run.listeners_table import listeners, table
+from fleet.run.listeners_table import listeners
 from fleet.run.monitoring import run_monitoring
 from fleet.run.public_address import read_address
 from fleet.run.resources import ProcessResources, follow_debugging, follow_keys, read_keys
 from fleet.run.speech import load_speech
+from fleet.run.start_panel import StartPanel
 from fleet.run.worker import worker
 from fleet.wire.identity import CredentialKeys
 from fleet.workbench.demo_llm.server import DemoLlmServer
@@ -58,17 +59,15 @@ async def up(
     Args:
         settings: Of the process.
         while_up: Awaited when everything is ready.
-        show: Called with a table of the listening ports.
+        show: Called with the panel: addresses, models, listening ports.
 
     Raises:
         ConfigError: A port is taken, a package is missing, or a setting is wrong.
         Unavailable: A broker or Redis that the settings name does not answer.
     """
     public = read_address(settings.udp_public) if settings.udp_public else None
-    settings = _with_local_metrics(settings)
-    _check_addresses(settings)
-    with _naming_running_fleet(settings):
-        _check_ports(settings)
+    panel = StartPanel(settings, show, demo=_needs_demo_model(settings))
+    settings = _checked(_with_local_metrics(settings))
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         readiness = await enter(run_monitoring(settings, "up"))
@@ -86,7 +85,7 @@ async def up(
         settings = await enter(_with_model(settings))
         stack.enter_context(endpoints.publish(settings.data_dir, _endpoints(settings, redis_url, broker_url)))
         resources = ProcessResources(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
-        kept = await enter(keeping_control(resources, show))
+        kept = await enter(keeping_control(resources, panel.offer_code))
         log.info("loading speech")
         speech = await load_speech(settings)
         await enter(edge(resources, speech, public=public))
@@ -96,8 +95,9 @@ async def up(
         await enter(gateway(settings, store, resources.broker, tools))
         await kept.tried.wait()
         stack.enter_context(readiness.serving())
-        show(table(listeners(settings, server.port, kept.port)))
-        log.info("fleet is up", extra={"ota": _ota_url(settings, server.port)})
+        ota, console = _ota_url(settings, server.port), _console_url(settings, kept.port)
+        await enter(panel.shown(ota, console, listeners(settings, server.port, kept.port)))
+        log.info("fleet is up", extra={"ota": ota})
         await while_up()
 
 
@@ -147,16 +147,32 @@ def _no_sessions() -> bool:
     return not sum(audio.sessions.read().values())
 
 
+def _needs_demo_model(settings: Settings) -> bool:
+    return settings.llm_base_url is None and settings.llm_provider == "openai"
+
+
 @asynccontextmanager
 async def _with_model(settings: Settings) -> AsyncIterator[Settings]:
     """Give settings with a chat model: theirs, else the demo model, which runs during the block."""
-    if settings.llm_base_url is not None or settings.llm_provider != "openai":
+    if not _needs_demo_model(settings):
         yield settings
         return
     server = DemoLlmServer(_LOOPBACK, 0)
     async with running("demo model", server.run):
         await server.started.wait()
         yield settings.model_copy(update={"llm_base_url": f"http://{_LOOPBACK}:{server.port}/v1"})
+
+
+def _checked(settings: Settings) -> Settings:
+    """Return settings whose addresses are right and whose ports are free.
+
+    Raises:
+        ConfigError: They are not.
+    """
+    _check_addresses(settings)
+    with _naming_running_fleet(settings):
+        _check_ports(settings)
+    return settings
 
 
 def _check_addresses(settings: Settings) -> None:
@@ -256,6 +272,11 @@ class _Port(NamedTuple):
                     raise ConfigError(f"port {number} is taken; stop what uses it or set {setting}") from error
                 where = f"{host}:{number} ({error.strerror})"
                 raise ConfigError(f"cannot listen on {where}; see {variable(self.host)} and {setting}") from error
+
+
+def _console_url(settings: Settings, port: int | None) -> str:
+    """Return where operators find control; empty if it does not run."""
+    return f"{control_url(settings, port)}/" if port else ""
 
 
 def _ota_url(settings: Settings, port: int) -> str:
