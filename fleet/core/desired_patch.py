@@ -36,6 +36,7 @@ def patched(
     policies: Mapping[str, PropertyPolicy | None],
     version: int,
     now: int,
+    origin: str = "",
 ) -> dict[str, DesiredProperty]:
     """Return the properties after a change.
 
@@ -47,6 +48,7 @@ def patched(
         policies: By the names of properties; None makes it `once` again.
         version: Of the desired state after the change.
         now: In ms since 1970.
+        origin: Who changes it; a value that the same one has set before is left alone.
     """
     document = merge(document_of(properties), patch)
     tools = document.pop("tools", {})
@@ -56,14 +58,18 @@ def patched(
     for name, value in wanted.items():
         known = properties.get(name)
         if known is None:
-            known = DesiredProperty(value, version=version, since=now)
-        elif known.value != value or (name in named and known.state not in _UNDER_WAY):
-            known = DesiredProperty(value, known.policy, version, since=now)
+            known = DesiredProperty(value, version=version, since=now, origin=origin)
+        elif known.value != value or (name in named and not _is_set(known, origin)):
+            known = DesiredProperty(value, known.policy, version, since=now, origin=origin)
         after[name] = known
     for name, policy in policies.items():
         if name in after and after[name].policy != (policy or "once"):
             after[name] = _under(after[name], policy or "once", version, now)
     return after
+
+
+def _is_set(one: DesiredProperty, origin: str) -> bool:
+    return one.state in _UNDER_WAY or (origin != "" and one.origin == origin)
 
 
 def _under(one: DesiredProperty, policy: PropertyPolicy, version: int, now: int) -> DesiredProperty:

@@ -65,6 +65,8 @@ class DesiredProperty:
     """When it was corrected of late."""
     tries: int = 0
     given_up: bool = False
+    origin: str = ""
+    """Who set it, where that may be done again and must count once: an attempt of a job."""
 
     def turned(self, state: PropertyState, now: int, text: str = "", **more: Any) -> "DesiredProperty":
         """Return it in another state."""

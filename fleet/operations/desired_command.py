@@ -1,5 +1,6 @@
 """`fleet devices desired` and `drift`: what devices should be set to, and where they are not."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -65,7 +66,7 @@ async def drift(settings: Settings, as_json: AsJson = False) -> None:
     print_list("drifting devices", ("device", *_COLUMNS), rows, as_json=False)
 
 
-def patch_of(values: list[str] | tuple[()], remove: list[str] | tuple[()], policy: list[str] | tuple[()]) -> Any:
+def patch_of(values: Sequence[str], remove: Sequence[str], policy: Sequence[str]) -> DesiredPatch | None:
     """Return the change that options name; None if they name none.
 
     Raises:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import typer
@@ -14,10 +15,12 @@ from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation
 from fleet.operations.control_access import open_control
+from fleet.operations.desired_command import patch_of
 from fleet.operations.inputs import checked, read_pair
 from fleet.operations.jobs_table import JobScreen, progress_line
 from fleet.operations.json_output import AsJson, AsJsonLines, print_json, print_result
 from fleet.operations.listing import print_list
+from fleet.operations.named_objects import find_agent
 from fleet.wire.control.jobs import Job, JobRequest
 from fleet.wire.job_states import EXECUTION_STATES, ExecutionState
 
@@ -43,6 +46,9 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments as name=value.")] = None,
     reboot: Annotated[bool, typer.Option("--reboot", help="Restart the devices, instead of a tool.")] = False,
     collect: Annotated[str, typer.Option(help="Ask for status or system, and keep the answer as an attribute.")] = "",
+    shadow: Annotated[bool, typer.Option("--shadow", help="Desire name=value, as devices desired does.")] = False,
+    policy_of: Annotated[list[str] | None, typer.Option("--keep", help="With --shadow: volume=enforce.")] = None,
+    agent: Annotated[str, typer.Option(help="Name of the agent that the devices get.")] = "",
     stages: Annotated[str, typer.Option(help="Shares or numbers of devices, the last is all: 20,10%,100%.")] = "100%",
     soak: Annotated[int, typer.Option(min=0, help="Seconds to watch a stage before the next one.")] = 0,
     approve: Annotated[bool, typer.Option("--approve", help="A person begins each further stage.")] = False,
@@ -62,16 +68,16 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     as_json: AsJson = False,
 ) -> int:
     """Make a job; it begins at once, or when --starts says. It halts by itself when too many devices fail."""
-    kind = "reboot" if reboot else "collect" if collect else "tool"
     shares = [_stage(part.strip(), soak, sample, approve=approve) for part in stages.split(",")]
     policy = {"stages": shares, "rate": rate, "window": window, "halt_share": _share(halt), "halt_sample": sample}
     policy |= {"retries": retries, "quiet": quiet, "idle": not any_time, "expires_seconds": expires}
-    given = dict(read_pair(text) for text in arguments or ())
-    asked: dict[str, Any] = {"name": name, "kind": kind, "query": query, "continuous": continuous, "policy": policy}
+    asked: dict[str, Any] = {"name": name, "query": query, "continuous": continuous, "policy": policy}
     asked |= {key: text for key, text in {"tool": tool, "starts": starts, "supersedes": supersedes}.items() if text}
-    asked |= {"arguments": given} if given else {}
-    request = checked(JobRequest, {**asked, **({"collect": collect} if collect else {})})
+    kinds = {"reboot": reboot, "collect": collect, "shadow": shadow, "agent": agent}
+    asked |= _work(kinds, arguments or (), policy_of or ())
     async with open_control(settings) as control:
+        asked |= {"agent": (await find_agent(control, agent)).id} if agent else {}
+        request = checked(JobRequest, asked)
         if dry_run:
             await _preview(control, request, as_json=as_json)
             return 0
@@ -197,6 +203,16 @@ async def results(settings: Settings, job: Id, state: State = "", as_json: AsJso
         async for piece in control.download(jobs.results(job), {"state": state} if state else {}):
             sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
+
+
+def _work(kinds: Mapping[str, object], arguments: Sequence[str], policies: Sequence[str]) -> dict[str, Any]:
+    """Return the kind of a job, and what only that kind has."""
+    kind = next((name for name, given in kinds.items() if given), "tool")
+    if kind == "shadow":
+        return {"kind": kind, "shadow": patch_of(arguments, (), policies) or {}}
+    given = dict(read_pair(text) for text in arguments)
+    more = {"collect": kinds["collect"]} if kind == "collect" else {}
+    return {"kind": kind, **more, **({"arguments": given} if given else {})}
 
 
 async def _preview(control: AsyncFleetClient, request: JobRequest, *, as_json: bool) -> None:

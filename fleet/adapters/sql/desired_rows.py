@@ -1,10 +1,10 @@
 """Desired states of a tenant's devices, as people read and change them; the leader acts on them (`desired_rounds`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fleet.adapters.sql.desired_schema import DESIRED_STATE, properties_of, stored
@@ -34,6 +34,24 @@ class DesiredState:
     properties: Properties = field(default_factory=dict)
     reported: Mapping[str, Any] = field(default_factory=dict)
     reported_at: int = 0
+
+
+_UNTOUCHED: Final[Mapping[str, Any]] = {"reported": {}, "reported_at": 0, "round": 0, "since": 0, "calls": []}
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredChange:
+    """A merge patch of the document, whose values fit, and policies by the names of properties; see `patched`."""
+
+    patch: Mapping[str, Any]
+    policies: Mapping[str, PropertyPolicy | None] = field(default_factory=dict)
+    origin: str = ""
+
+    def of(self, before: DesiredState, now: int) -> DesiredState:
+        """Return a desired state after the change."""
+        version = before.version + 1
+        properties = patched(before.properties, self.patch, self.policies, version, now, self.origin)
+        return DesiredState(before.mac, version, properties, before.reported, before.reported_at)
 
 
 class DesiredRows:
@@ -76,23 +94,38 @@ class DesiredRows:
             VersionConflict: It has another version.
             TooManyProperties: It would have more than `MOST_TOOLS` calls of tools.
         """
-        device = select(DEVICE.c.mac).where(DEVICE.c.mac == mac_number(mac), DEVICE.c.tenant == self._tenant)
+        change = DesiredChange(patch, policies)
         async with self._sql.writing() as connection:
-            # The device's row is locked, too: there may be no row of the state yet.
-            if (await connection.execute(device.with_for_update())).first() is None:
+            known = await self._locked(connection, [mac_number(mac)])
+            if not known:
                 return None
-            row = (
-                await connection.execute(select(DESIRED_STATE).where(*self._own(mac)).with_for_update())
-            ).one_or_none()
+            (row,) = known.values()
             before = DesiredState(mac) if row is None else _state_of(row)
             if version is not None and before.version != version:
                 raise VersionConflict(f"the desired state has version {before.version}")
-            after = patched(before.properties, patch, policies, before.version + 1, now)
-            if sum(name.startswith(TOOLS) for name in after) > MOST_TOOLS:
+            after = change.of(before, now)
+            if _tools(after) > MOST_TOOLS:
                 raise TooManyProperties(f"a desired state has at most {MOST_TOOLS} calls of tools")
-            await self._write(connection, mac, row, after, now)
-            changed = DesiredState(mac, before.version + 1, after, before.reported, before.reported_at)
-        return before, changed
+            await self._write(connection, {mac_number(mac): (row, after)}, now)
+        return before, after
+
+    async def change_many(self, macs: Sequence[int], change: "DesiredChange", now: int) -> dict[int, DesiredState]:
+        """Change the desired states of some devices, at most 500; return those of this tenant's devices as they are.
+
+        One that would have too many calls of tools is left alone, and its version stays as it was.
+        """
+        done: dict[int, tuple[Row[Any] | None, DesiredState]] = {}
+        left: dict[int, DesiredState] = {}
+        async with self._sql.writing() as connection:
+            for mac, row in (await self._locked(connection, macs)).items():
+                before = DesiredState(mac_text(mac)) if row is None else _state_of(row)
+                after = change.of(before, now)
+                if _tools(after) > MOST_TOOLS:
+                    left[mac] = before
+                else:
+                    done[mac] = row, after
+            await self._write(connection, done, now)
+        return left | {mac: after for mac, (_, after) in done.items()}
 
     async def drifting(self, after: int, limit: int) -> list[DesiredState]:
         """Return devices that report another value than they should, in the order of MACs behind a number."""
@@ -101,23 +134,40 @@ class DesiredRows:
         async with self._sql.reading() as connection:
             return [_state_of(row) for row in await connection.execute(found.order_by(c.mac).limit(limit))]
 
+    async def _locked(self, connection: AsyncConnection, macs: Sequence[int]) -> dict[int, Row[Any] | None]:
+        """Return the rows of devices of this tenant, None where there is none yet; devices and rows stay locked."""
+        own = select(DEVICE.c.mac).where(DEVICE.c.mac.in_(macs), DEVICE.c.tenant == self._tenant)
+        there = (await connection.execute(own.order_by(DEVICE.c.mac).with_for_update())).scalars().all()
+        found = select(DESIRED_STATE).where(DESIRED_STATE.c.mac.in_(there)).order_by(DESIRED_STATE.c.mac)
+        rows = {row.mac: row for row in await connection.execute(found.with_for_update())}
+        return {mac: rows.get(mac) for mac in there}
+
     async def _write(
-        self, connection: AsyncConnection, mac: str, row: Row[Any] | None, after: Properties, now: int
+        self, connection: AsyncConnection, changes: Mapping[int, tuple[Row[Any] | None, DesiredState]], now: int
     ) -> None:
-        drift = any(one.state == "drift" for one in after.values())
-        values: dict[str, Any] = {"properties": stored(after), "drift": drift}
-        if row is None:
-            values |= {"reported": {}, "reported_at": 0, "round": 0, "since": 0, "calls": [], "due": now, "version": 1}
-            await connection.execute(insert(DESIRED_STATE).values(mac=mac_number(mac), tenant=self._tenant, **values))
-            return
-        # A round under way keeps its time; its end finds what is to be done.
-        due = {} if row.since else {"due": now}
-        await connection.execute(
-            update(DESIRED_STATE).where(*self._own(mac)).values(**values, **due, version=DESIRED_STATE.c.version + 1)
-        )
+        new, changed = [], []
+        for mac, (row, after) in changes.items():
+            drift = any(one.state == "drift" for one in after.properties.values())
+            values = {"properties": stored(after.properties), "drift": drift, "version": after.version}
+            # A round under way keeps its time; its end finds what is to be done.
+            due = row.due if row is not None and row.since else now
+            if row is None:
+                new.append({"mac": mac, "tenant": self._tenant, **values, **_UNTOUCHED, "due": due})
+            else:
+                changed.append({"of": mac, **{f"new_{name}": value for name, value in values.items()}, "new_due": due})
+        if new:
+            await connection.execute(insert(DESIRED_STATE), new)
+        if changed:
+            names = ("properties", "drift", "version", "due")
+            written = update(DESIRED_STATE).where(DESIRED_STATE.c.mac == bindparam("of"))
+            await connection.execute(written.values({name: bindparam(f"new_{name}") for name in names}), changed)
 
     def _own(self, mac: str) -> tuple[Any, ...]:
         return DESIRED_STATE.c.mac == mac_number(mac), DESIRED_STATE.c.tenant == self._tenant
+
+
+def _tools(state: DesiredState) -> int:
+    return sum(name.startswith(TOOLS) for name in state.properties)
 
 
 async def leave_desired(connection: AsyncConnection, mac: int) -> None:

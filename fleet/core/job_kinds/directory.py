@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fleet.core.job_kinds.agent import agent_terms
 from fleet.core.job_kinds.announce import announce_terms
 from fleet.core.job_kinds.calls import call_terms, collect_terms
+from fleet.core.job_kinds.shadow import shadow_terms
 from fleet.core.job_kinds.terms import JobTerms
 from fleet.wire.job_states import JobKind
 
@@ -13,6 +15,8 @@ TERMS: Final[dict[JobKind, Callable[[Mapping[str, Any]], JobTerms]]] = {
     "reboot": lambda _: call_terms("self.reboot"),
     "announce": announce_terms,
     "collect": lambda body: collect_terms(body["collect"]),
+    "shadow": lambda body: shadow_terms(body["shadow"]),
+    "agent": lambda _: agent_terms(),
 }
 
 

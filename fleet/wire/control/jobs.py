@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from fleet.wire.control.desired import DesiredPatch
 from fleet.wire.control.device_texts import QueryText
 from fleet.wire.control.groups import GroupName
 from fleet.wire.control.shapes import GivenTime, Shape, Time
@@ -110,6 +111,10 @@ class JobRequest(Shape):
     """Of the kind `tool`."""
     collect: Collected = "status"
     """Of the kind `collect`: what devices are asked for; the attribute of that name gets it."""
+    shadow: DesiredPatch | None = None
+    """Of the kind `shadow`: the change of each device's desired state."""
+    agent: Annotated[int, Field(ge=1, lt=2**62)] | None = None
+    """Of the kind `agent`: the id of the agent that each device gets."""
     query: QueryText
     continuous: bool = False
     """Whether devices that the query means later join, each once, until the job expires."""
@@ -125,6 +130,10 @@ class JobRequest(Shape):
             raise ValueError("announcements are made with POST /v1/announcements")
         if (self.kind == "tool") != bool(self.tool) or (self.arguments and self.kind != "tool"):
             raise ValueError("a job of the kind tool names a tool, and no other kind does or has arguments")
+        if (self.kind == "shadow") != (self.shadow is not None) or (self.kind == "agent") != (self.agent is not None):
+            raise ValueError("a job of the kind shadow or agent has the field of its name, and no other kind has it")
+        if self.shadow is not None and "agent" in self.shadow.desired.model_fields_set:
+            raise ValueError("the kind agent gives agents to devices")
         return self
 
 
@@ -158,6 +167,8 @@ class Job(Shape):
     kind: JobKind
     tool: str
     arguments: dict[str, Any]
+    shadow: dict[str, Any] | None = None
+    agent: int | None = None
     query: str
     continuous: bool
     policy: JobPolicy

@@ -11,7 +11,7 @@ from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.client import desired
 from fleet.client.call import Call, ClientError
 from fleet.client.client import AsyncFleetClient
-from fleet.core.permissions import AGENTS_READ, AGENTS_WRITE, DEVICES_COMMAND, DEVICES_DANGEROUS, DEVICES_READ
+from fleet.core.permissions import AGENTS_READ, AGENTS_WRITE, DEVICES_COMMAND, DEVICES_DANGEROUS, DEVICES_READ, SCOPES
 from fleet.wire.control.desired import DesiredPatch
 from fleet.wire.mcp import ToolSpec
 from tests.support.command_line import CommandLine, command_line
@@ -165,3 +165,34 @@ async def test_drift_is_listed_page_by_page_and_shown_by_commands(
     assert "volume" in await operator.run("devices", "desired", macs[1])
     assert "volume" in await operator.run("devices", "desired", macs[0], "volume=loud", code=2)
     await operator.run("devices", "desired", macs[0], "--policy", "volume", code=2)
+
+
+async def test_a_job_changes_many_and_another_gives_an_agent(
+    site: StateSite, stage: ControlStage, fleet: CommandLine
+) -> None:
+    operator = Operator(fleet, stage)
+    await site.add_stubs(3)
+    words = ("jobs", "create", "quiet", "volume=40", "--query", "", "--shadow", "--keep", "volume=enforce")
+    made = await operator.row(*words)
+    assert (made["kind"], made["shadow"]) == (
+        "shadow",
+        {"desired": {"volume": 40}, "policies": {"volume": "enforce"}},
+    )
+    agent = (await stage.ask("POST /v1/agents", json={"name": "prompt-b"})).json()["id"]
+    given = await operator.row("jobs", "create", "canary", "--query", "", "--agent", "prompt-b")
+    assert (given["kind"], given["agent"]) == ("agent", agent)
+    for body in (
+        {"kind": "shadow"},
+        {"kind": "agent"},
+        {"kind": "tool", "tool": LAMP, "agent": agent},
+        {"kind": "shadow", "shadow": {"desired": {"agent": agent}}},
+        {"kind": "shadow", "shadow": {"desired": {"tools": {"self.reboot": {}}}}},
+    ):
+        found = await stage.ask("POST /v1/jobs", json={"name": "x", "query": "", **body})
+        assert found.status_code == 422, body
+    missing = await stage.ask("POST /v1/jobs", json={"name": "x", "query": "", "kind": "agent", "agent": 99})
+    assert missing.status_code == 404
+    await stage.add_token("flt_careful", *(set(SCOPES) - {DEVICES_DANGEROUS, AGENTS_WRITE}))
+    for kind, fields in (("agent", {"agent": agent}), ("shadow", {"shadow": {"desired": {"tools": {"self.x": {}}}}})):
+        body = {"name": "x", "query": "", "kind": kind, **fields}
+        assert (await stage.ask("POST /v1/jobs", "flt_careful", json=body)).status_code == 403

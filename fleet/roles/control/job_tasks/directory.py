@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.job_calls import JobCalls
+from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.job_rows import JobRow
+from fleet.roles.control.job_tasks.agent import AgentTask
 from fleet.roles.control.job_tasks.announce import AnnounceTask
 from fleet.roles.control.job_tasks.calls import CallOutcomes, CallTask
+from fleet.roles.control.job_tasks.shadow import ShadowTask
 from fleet.roles.control.job_tasks.task import JobTask, OutcomeSource
 from fleet.wire.job_states import JobKind
 
@@ -15,9 +19,11 @@ class JobTasks:
 
     Args:
         calls: Hands calls over.
+        database: The registry, and what people decide.
+        store: Redis.
     """
 
-    def __init__(self, calls: JobCalls) -> None:
+    def __init__(self, calls: JobCalls, database: Database, store: Store) -> None:
         self.sources: tuple[OutcomeSource, ...] = (CallOutcomes(calls),)
         """Where outcomes arrive."""
 
@@ -30,6 +36,8 @@ class JobTasks:
         self.makers: dict[JobKind, Callable[[JobRow], JobTask]] = {
             **dict.fromkeys(("tool", "reboot", "collect"), call),
             "announce": announce,
+            "shadow": lambda job: ShadowTask(job, database),
+            "agent": lambda job: AgentTask(job, database, store),
         }
         """By kind."""
 

@@ -47,7 +47,7 @@ class JobWork:
 
     def __init__(self, store: Store, feed: JobFeed, calls: JobCalls, timezone: str) -> None:
         self.feed, self._calls, self._timezone = feed, calls, timezone
-        self.tasks, self._evidence = JobTasks(calls), JobEvidence(feed.database)
+        self.tasks, self._evidence = JobTasks(calls, feed.database, store), JobEvidence(feed.database)
         self._executions = JobExecutions(feed)
         self._outcomes = JobOutcomes(self.tasks, self._executions, self._evidence)
         self._paces: dict[int, Pace] = {}

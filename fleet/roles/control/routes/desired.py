@@ -1,6 +1,6 @@
 """`/v1/devices/{mac}/desired` and `/v1/devices:drift`: what devices should be set to, and where they are not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fastapi import Request, Response
@@ -13,9 +13,8 @@ from fleet.adapters.sql.desired_rows import DesiredRows, DesiredState, TooManyPr
 from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.adapters.sql.transaction import Sql
 from fleet.core.desired_patch import document_of, merge
-from fleet.core.desired_state import SETTERS
+from fleet.core.desired_tools import fault_of_tool
 from fleet.core.permissions import AGENTS_WRITE, DEVICES_COMMAND, DEVICES_DANGEROUS, DEVICES_READ
-from fleet.core.tool_kinds import kind_of
 from fleet.core.tool_policy import risk_of
 from fleet.roles.control.access import Principal, Who, milliseconds
 from fleet.roles.control.agents.compiler import AgentCompiler
@@ -106,11 +105,7 @@ class DesiredRoutes:
         for scope, needed in ((DEVICES_DANGEROUS, dangerous), (AGENTS_WRITE, agent)):
             if needed and scope not in who.scopes:
                 raise Problem(403, "scope-missing", f"the token has not the scope {scope}")
-        for name in tools:
-            if any(one.tool == name for one in SETTERS.values()):
-                raise _unfit(f"{name} sets a property: name that in place of the tool")
-            if risk_of(name, "device") == "read" or kind_of(name).leaves or kind_of(name).slow:
-                raise _unfit(f"{name} sets nothing that could be desired")
+        check_tools(tools)
         if tools:
             known = await DesiredRows(self._database, who.tenant).read(device)
             wanted = merge(document_of(known.properties).get("tools", {}), tools)
@@ -159,8 +154,15 @@ async def _assign(sql: Sql, who: Principal, device: str, agent: int | None) -> N
     await rows.put(AssignmentRow("device", number, agent))
 
 
-def _unfit(reason: str) -> Problem:
-    return Problem(422, "invalid", reason, errors=[{"at": "body.desired.tools", "message": reason}])
+def check_tools(tools: Iterable[str]) -> None:
+    """Check names of tools whose calls are to be desired.
+
+    Raises:
+        Problem: A call of one cannot be desired (422).
+    """
+    for name in tools:
+        if reason := fault_of_tool(name):
+            raise Problem(422, "invalid", reason, errors=[{"at": "body.desired.tools", "message": reason}])
 
 
 def _policies(state: DesiredState) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from fleet.adapters.redis.devices.tools import ToolLists
+from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.device_rows import VersionConflict
 from fleet.adapters.sql.job_rows import ACTIVE, DELETED, OVER, JobRow, JobRows, NewJob
 from fleet.adapters.sql.job_targets import JobTargets
@@ -20,6 +21,7 @@ from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_queries import read_query
 from fleet.roles.control.job_policies import body_of, policy_of, target_of, terms_of_job
 from fleet.roles.control.problems import Problem, not_found
+from fleet.roles.control.routes.desired import check_tools
 from fleet.roles.control.routes.device_calls import fit, shown
 from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
@@ -205,6 +207,10 @@ class JobRoutes:
         targets = JobTargets(self._database, target_of(who.tenant, body.query, terms, body.policy, now))
         if body.kind == "tool":
             await self._check_arguments(terms, targets)
+        if body.shadow is not None:
+            check_tools(body.shadow.desired.tools or {})
+        if body.agent is not None and await AgentRows(self._database, who.tenant).read(body.agent) is None:
+            raise not_found("agent")
         return targets
 
     async def _check_arguments(self, call: JobTerms, targets: JobTargets) -> None:
@@ -266,6 +272,8 @@ def shape_of(row: JobRow) -> Job:
         kind=row.kind,
         tool=terms.tool,
         arguments=dict(terms.arguments),
+        shadow=row.body.get("shadow"),
+        agent=row.body.get("agent"),
         query=row.query,
         continuous=row.continuous,
         policy=JobPolicy.model_validate(dict(row.policy), extra="ignore"),
