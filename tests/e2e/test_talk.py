@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +14,15 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from fleet.adapters.speech.opus import Decoder, Encoder
-from tests.support.control_role import control_api
-from tests.support.openai_server import Answer, OpenAiServer, run_openai_server, spoken
-from tests.support.ports import LOOPBACK, free_port
-from tests.support.process import accepts
+from tests.support.openai_server import OpenAiServer
+from tests.support.ports import LOOPBACK
 from tests.support.recordings import recordings
-from tests.support.role_site import RoleSite, role_site
-from tests.support.until import until
+from tests.support.talk_site import HEARD, SAID, TONE, talk_models, talk_site
 
 pytestmark = pytest.mark.scripted
 
 LIMIT = 120.0
 FRAME_MS = 60
-TONE = (b"\x00\x20" * 12 + b"\x00\xe0" * 12) * 1000
-"""A second at 24 kHz."""
 HELLO_AUDIO = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": FRAME_MS}
 HELLO = {
     "type": "hello",
@@ -40,10 +35,7 @@ HELLO = {
 
 @pytest.fixture
 def models() -> Iterator[OpenAiServer]:
-    with run_openai_server() as server:
-        server.answer("chat/completions", lambda _: spoken("It is quiet here."))
-        server.transcriptions(Answer([b'{"text": "What do you hear?", "language": "en"}']))
-        server.speech(Answer([TONE], kind="audio/pcm"))
+    with talk_models() as server:
         yield server
 
 
@@ -90,19 +82,6 @@ class Page:
             await asyncio.sleep(FRAME_MS / 1000)
 
 
-@asynccontextmanager
-async def site_with_gateway(folder: Path, models: OpenAiServer) -> AsyncIterator[tuple[RoleSite, httpx2.AsyncClient]]:
-    port = free_port()
-    with role_site(folder, models.url) as site:
-        for start in (site.edge, site.worker, site.worker):
-            start()
-        site.start("gateway", CLOUD_HOST=LOOPBACK, CLOUD_PORT=str(port), CLOUD_API_KEY="k")
-        async with control_api(site, folder, LIMIT, CLOUD_PORT=str(port)) as client:
-            await asyncio.to_thread(until, lambda: site.edges() == 1 and accepts(port), LIMIT)
-            await asyncio.to_thread(site.until_spread, 8, 8, seconds=LIMIT)
-            yield site, client
-
-
 async def ticket(client: httpx2.AsyncClient) -> dict[str, Any]:
     answer = await client.post("talks")
     assert answer.status_code == 201, answer.text
@@ -117,7 +96,7 @@ def socket_of(talk: dict[str, Any]) -> connect:
 
 async def test_a_page_talks_and_is_a_device_like_all_others(models: OpenAiServer, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
-        _, client = await stack.enter_async_context(site_with_gateway(tmp_path, models))
+        client = await stack.enter_async_context(talk_site(tmp_path, models))
         for sound in ("opus", "pcm"):
             await talk_once(client, sound)
 
@@ -134,9 +113,9 @@ async def talk_once(client: httpx2.AsyncClient, sound: str) -> None:
         await page.tell({"session_id": session, "type": "listen", "state": "start", "mode": "manual"})
         await page.say(recordings("en")[2].pcm())
         await page.tell({"session_id": session, "type": "listen", "state": "stop"})
-        assert (await page.until("stt"))["text"] == "What do you hear?"
+        assert (await page.until("stt"))["text"] == HEARD
         await page.until("tts", "stop")
-        assert {one.get("text") for one in page.texts if one.get("state") == "sentence_start"} == {"It is quiet here."}
+        assert {one.get("text") for one in page.texts if one.get("state") == "sentence_start"} == {SAID}
         assert len(page.heard) >= 0.9 * len(TONE)
         device = (await client.get(f"devices/{talk['device']}")).json()
         assert device["board"] == "browser" and device["online"]
@@ -149,7 +128,7 @@ async def test_a_ticket_is_valid_once_and_none_but_a_ticket_opens_the_door(
     models: OpenAiServer, tmp_path: Path
 ) -> None:
     async with AsyncExitStack() as stack:
-        _, client = await stack.enter_async_context(site_with_gateway(tmp_path, models))
+        client = await stack.enter_async_context(talk_site(tmp_path, models))
         talk = await ticket(client)
         first = await stack.enter_async_context(socket_of(talk))
         for wrong in (talk, talk | {"ticket": "x" * 43}, talk | {"ticket": ""}):

@@ -58,8 +58,8 @@ _FAINT = """(least) => {
 
 
 @contextmanager
-def running_browser() -> Iterator[Browser]:
-    """Run Chromium without a window; skip where there is none."""
+def running_browser(*arguments: str) -> Iterator[Browser]:
+    """Run Chromium without a window, with further arguments; skip where there is none."""
     # The first one has the same engine and no window at all: a page costs it a quarter of what it costs the others.
     names = ("chromium-headless-shell", "chromium", "chromium-browser")
     program = next(filter(None, map(shutil.which, names)), None)
@@ -68,7 +68,8 @@ def running_browser() -> Iterator[Browser]:
     expect.set_options(timeout=LIMIT * 1000)
     with sync_playwright() as playwright:
         # The sandbox does not run as root, which a container often is.
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        args = ["--no-sandbox", "--disable-dev-shm-usage", *arguments]
+        browser = playwright.chromium.launch(executable_path=program, args=args)
         yield browser
         browser.close()
 

@@ -29,7 +29,7 @@ from fleet.roles.control.routes.announcements import AnnouncementRoutes
 from fleet.roles.control.routes.assignments import AssignmentsRoutes
 from fleet.roles.control.routes.audit import AuditRoutes
 from fleet.roles.control.routes.claims import ClaimRoutes
-from fleet.roles.control.routes.console import ConsoleRoutes
+from fleet.roles.control.routes.console import ConsoleRoutes, TalkPlaces
 from fleet.roles.control.routes.conversations import ConversationRoutes
 from fleet.roles.control.routes.desired import DesiredRoutes
 from fleet.roles.control.routes.device_calls import DeviceCallRoutes
@@ -111,7 +111,7 @@ def build_app(services: ControlServices) -> FastAPI:
         noun(services, routes)
     OpenApiRoutes(app, routes)
     HealthRoutes(app.router, services.database, services.store)
-    ConsoleRoutes(app.router)
+    ConsoleRoutes(app.router, TalkPlaces.by(services.settings))
     add_problems(app)
     app.add_middleware(RequestIds)
     return app

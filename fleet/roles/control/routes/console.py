@@ -13,6 +13,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from fleet.roles.control.problems import not_found
+from fleet.roles.control.settings import ControlSettings
+from fleet.wire.voice_websocket import PATH
 
 CONSOLE: Final = Path(__file__).parent.parent / "console"
 _KINDS = {
@@ -24,6 +26,8 @@ _KINDS = {
     ".svg": "image/svg+xml",
 }
 """Files with other endings are not served."""
+_POLICY = "Content-Security-Policy"
+_HOST = re.compile(r"[\w.-]{1,253}", re.ASCII)
 _IMPORT_MAP = re.compile(r'<script type="importmap">(?P<text>.*?)</script>', re.DOTALL)
 
 
@@ -38,14 +42,45 @@ class ConsoleFile:
     headers: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TalkPlaces:
+    """Where a page finds the gateway, to which it talks by voice.
+
+    Args:
+        url: FLEET_TALK_URL.
+        port: Of the gateway.
+        tls_port: Of the gateway; None without a certificate.
+    """
+
+    url: str | None
+    port: int
+    tls_port: int | None
+
+    @classmethod
+    def by(cls, settings: ControlSettings) -> "TalkPlaces":
+        """Return what the settings say."""
+        return cls(settings.talk_url, settings.cloud_port, settings.wss_port if settings.tls_cert else None)
+
+    def of(self, host: str) -> tuple[str, ...]:
+        """Return the origins of the gateway for a page that was asked for at a host."""
+        if self.url is not None:
+            return (self.url.removesuffix(PATH),)
+        if not _HOST.fullmatch(host):
+            return ()
+        safe = (f"wss://{host}:{self.tls_port}",) if self.tls_port else ()
+        return (f"ws://{host}:{self.port}", *safe)
+
+
 class ConsoleRoutes:
     """Serves the console.
 
     Args:
         router: Of the app.
+        talks: Where its page finds the gateway.
     """
 
-    def __init__(self, router: APIRouter) -> None:
+    def __init__(self, router: APIRouter, talks: TalkPlaces) -> None:
+        self._talks = talks
         router.add_api_route("/", self.lead, methods=["GET"], include_in_schema=False)
         router.add_api_route("/console", self.lead, methods=["GET"], include_in_schema=False)
         router.add_api_route("/console/{path:path}", self.read, methods=["GET"], include_in_schema=False)
@@ -60,6 +95,8 @@ class ConsoleRoutes:
         if found is None:
             raise not_found("file")
         headers = {**dict(found.headers), "ETag": found.tag, "Vary": "Accept-Encoding"}
+        if _POLICY in headers:
+            headers[_POLICY] += f"; connect-src 'self' {' '.join(self._talks.of(request.url.hostname or ''))}"
         if request.headers.get("if-none-match") == found.tag:
             return Response(None, 304, headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
@@ -84,13 +121,16 @@ def _read(path: Path) -> ConsoleFile:
         "Cross-Origin-Opener-Policy": "same-origin",
     }
     if path.suffix == ".html":
-        headers["Content-Security-Policy"] = _policy(body.decode())
+        headers[_POLICY] = _policy(body.decode())
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     return ConsoleFile(body, gzip.compress(body, 9, mtime=0), tag, tuple(headers.items()))
 
 
 def _policy(html: str) -> str:
-    """Return a policy that allows the console's own files, and its map of imports by its hash."""
+    """Return a policy that allows the console's own files, and its map of imports by its hash.
+
+    To where the page may connect is added for each request.
+    """
     maps = (hashlib.sha256(found["text"].encode()).digest() for found in _IMPORT_MAP.finditer(html))
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in maps)
     return "; ".join(
@@ -99,7 +139,6 @@ def _policy(html: str) -> str:
             f"script-src 'self' {allowed}",
             "style-src 'self'",
             "img-src 'self' data:",
-            "connect-src 'self'",
             "base-uri 'none'",
             "form-action 'none'",
             "frame-ancestors 'none'",

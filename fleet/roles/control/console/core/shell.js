@@ -15,7 +15,7 @@ const PAGES = [
     ["conversations:read"]], ["alerts", "bell", ["alerts:read"]]]],
   ["fleet", [["devices", "devices", ["devices:read"]], ["groups", "groups", ["devices:read"]], ["jobs", "jobs",
     ["jobs:read"]]]],
-  ["voice", [["agents", "agent", ["agents:read"]], ["providers", "speaker", ["agents:read"]]]],
+  ["voice", [["talk", "mic", ["devices:command"]], ["agents", "agent", ["agents:read"]], ["providers", "speaker", ["agents:read"]]]],
   ["site", [["usage", "usage", ["usage:read"]], ["audit", "audit", ["audit:read"]], ["accounts", "groups",
     ["accounts:write"]], ["tokens", "key", ["tokens:write"]],
     ["system", "system", ["system:read"]]]],

@@ -1,0 +1,77 @@
+// Talk to an agent from this page, by voice or in writing.
+import { classes, html, useEffect, useMemo, useRef, useSignal } from "../core/ui.js";
+import { ask, get, part } from "../core/api.js";
+import { t } from "../core/i18n.js";
+import { to } from "../core/router.js";
+import { may } from "../core/session.js";
+import { NoVoice, Voice } from "../core/voice.js";
+import { Button, Card, Empty, Fault, Head, Note } from "../parts/basics.js";
+import { Field, Select, TextInput } from "../parts/form.js";
+import { Icon } from "../parts/icon.js";
+import { useList } from "../parts/load.js";
+
+/** Give the page's device an agent, or that of the site. @param {string} agent @param {string} device */
+async function assign(agent, device) {
+  if (!may("agents:write", "devices:read")) return;
+  if (agent) return ask(`POST /agents/${agent}:assign`, { body: { device } });
+  // One that its group has counts, too, and cannot be taken away here.
+  const before = await get(`/devices/${part(device)}`);
+  if (!before.agent) return;
+  await ask("POST /assignments:remove", { body: { device } }).catch((error) => {
+    if (error.status !== 404) throw error;
+  });
+}
+
+export default function Talk({ query }) {
+  const voice = useMemo(() => new Voice(), []);
+  const agent = useSignal(query.agent ?? ""), error = useSignal(/** @type {any} */ (null));
+  useEffect(() => () => voice.stop(), []);
+  const start = async () => {
+    error.value = null;
+    try {
+      await voice.start((device) => assign(agent.value, device));
+    } catch (fault) {
+      error.value = fault instanceof NoVoice ? { words: t(fault.message) } : fault;
+    }
+  };
+  const state = voice.state.value, off = state === "off";
+  return html`<${Head} title=${t("page.talk")} about=${t("voice.about")} />
+    <div class="voice"><${Card}><div class="stack">
+      ${may("agents:read", "agents:write") && html`<${Choice} value=${agent.value} fixed=${!off} onValue=${(one) => { agent.value = one; }} />`}
+      <div class="voice-state" role="status"><${Level} voice=${voice} />
+        <strong>${t(`voice.${state}`)}</strong></div>
+      ${voice.deaf.value && !off && html`<${Note} kind="warn">${t(globalThis.isSecureContext ? "voice.deaf" : "voice.insecure")}<//>`}
+      <${Fault} error=${error.value ?? (off && voice.reason.value ? { words: t("voice.ended"), detail: voice.reason.value } : null)} />
+      <div class="row">${off ? html`<${Button} kind="main-action" icon="mic" onClick=${start}>${t("voice.start")}<//>`
+        : html`<${Button} icon="stop" onClick=${() => voice.stop()}>${t("voice.stop")}<//>`}
+        ${state === "speaking" && html`<${Button} kind="quiet" icon="pause" onClick=${() => voice.interrupt()}>${t("voice.hush")}<//>`}</div>
+      ${voice.device.value && may("devices:read") && html`<p class="muted small"><a href=${to(["devices", voice.device.value])}>${t("voice.device")}</a></p>`}
+    </div><//><${Card} title=${t("voice.said")}><${Said} voice=${voice} off=${off} /><//></div>`;
+}
+
+function Choice({ value, fixed, onValue }) {
+  const agents = useList("/agents", { limit: 100 });
+  const usable = (agents.data ?? []).filter((one) => one.live);
+  return html`<${Field} label=${t("voice.agent")} hint=${t("voice.agent-about")}>
+    <${Select} value=${value} onValue=${onValue} disabled=${fixed} choices=${[["", t("voice.agent-site")], ...usable.map((one) => [String(one.id), one.name])]} /><//>`;
+}
+
+/** How loud the microphone is. */
+const Level = ({ voice }) => html`<span class=${classes("voice-level", voice.state.value)} aria-hidden="true"
+  style=${{ "--level": String(voice.level.value) }}><${Icon} name="mic" /></span>`;
+
+function Said({ voice, off }) {
+  const text = useSignal(""), end = useRef(/** @type {HTMLElement|null} */ (null)), lines = voice.lines.value;
+  useEffect(() => { end.current?.scrollIntoView({ block: "nearest" }); }, [lines]);
+  const send = (event) => {
+    event.preventDefault();
+    voice.type(text.value.trim());
+    text.value = "";
+  };
+  return html`<div class="stack">${lines.length ? html`<div class="talk" role="log" aria-label=${t("voice.said")}>
+      ${lines.map((line, at) => html`<div key=${at} class=${classes("said", line.who)}>${line.text}</div>`)}<i ref=${end}></i></div>`
+    : html`<${Empty} icon="chat" title=${t("voice.nothing")}>${t("voice.nothing-about")}<//>`}
+    ${!off && html`<form class="form" onSubmit=${send}><${Field} label=${t("voice.type")}>
+      <${TextInput} required maxlength="1000" value=${text.value} onValue=${(given) => { text.value = given; }} /><//>
+      <div class="actions"><${Button} type="submit">${t("send")}<//></div></form>`}</div>`;
+}
