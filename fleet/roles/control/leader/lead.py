@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from fleet.adapters.redis.shards.control_lease import ControlLease
 from fleet.ground.errors import FleetError
-from fleet.ground.tasks import isolate, keep_running, running
+from fleet.ground.tasks import Backoff, isolate, keep_running, running
 
 log = logging.getLogger(__name__)
 
-LEASE_SECONDS = 10.0
+LEASE_SECONDS = 6.0
+"""As that of a worker: after its leader was killed, control stands still for so long, and a third of it."""
 _RENEWALS = 3
 """Renewals in the life of a lease."""
+LONGEST_PAUSE = 2.0
+"""Seconds until a part that failed begins again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class Leader:
             # A fault in one part must end neither the others nor the API.
             await isolate(part.name, part.run(fence))
 
-        return lambda: keep_running(part.name, attempt)
+        return lambda: keep_running(part.name, attempt, Backoff(limit=LONGEST_PAUSE))
 
     async def _hold(self, fence: str) -> None:
         """Renew the lease until it is lost, or until another process may have it."""
