@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -15,6 +15,9 @@ from fleet.wire.topics import canonical_mac
 from fleet.workbench.sim.audio.recording import read_recording
 from fleet.workbench.sim.audio.sound_card import LiveVoice, loudspeaker, microphone, sound_system
 from fleet.workbench.sim.conversation import Said, Typed
+from fleet.workbench.sim.crowd.crowd import CrowdPlan
+from fleet.workbench.sim.crowd.run import CrowdRun, run_crowd
+from fleet.workbench.sim.crowd.shares import Shares
 from fleet.workbench.sim.network import faults
 from fleet.workbench.sim.network.https import load_trust
 from fleet.workbench.sim.profiles.echo_setting import EchoSetting
@@ -42,6 +45,21 @@ TypedTexts = Annotated[
 Echo = Annotated[
     float | None, typer.Option(min=-20, max=20, help="The microphone hears the loudspeaker: dB above -26 dBFS.")
 ]
+CrowdSize = Annotated[
+    int | None,
+    typer.Option(
+        "--crowd", min=1, max=1_000_000, help="So many devices without audio instead, until Ctrl-C; they count calls."
+    ),
+]
+CrowdShares = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="<str>",
+        help="Part of the crowd, or of its calls, such as offline=0.3; may be given again: "
+        + ", ".join(one.name for one in fields(Shares)),
+    ),
+]
+CrowdSeconds = Annotated[float | None, typer.Option(min=0.1, help="How long the crowd is there.")]
 
 
 def build(synthesise: Synthesise) -> Callable[..., None]:
@@ -65,11 +83,20 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
         report: Annotated[Path | None, typer.Option(help="JSON file for the report.")] = None,
         mac: Annotated[str, typer.Option(help="The device's MAC.")] = DEFAULT_MAC,
         echo: Echo = None,
+        crowd: CrowdSize = None,
+        share: CrowdShares = None,
+        rate: Annotated[
+            float, typer.Option(min=0.1, max=10_000, help="Devices of the crowd that boot a second.")
+        ] = 200,
+        seconds: CrowdSeconds = None,
         ca: Annotated[Path | None, typer.Option(help="PEM file of the authorities it trusts, in place of all.")] = None,
     ) -> None:
         """Simulate a stock device, and check all that the server does to it."""
         said = _Said(tuple(wav or ()), tuple(text or ()), tuple(typed or ()), mic)
         try:
+            if crowd:
+                plan = CrowdPlan(ota, crowd, rate=rate, shares=Shares.parse(share or ()), seed=seed or 1)
+                raise typer.Exit(run_crowd(CrowdRun(plan, seconds, report), typer.echo))
             device = find_profile(profile)
             device = replace(device, mode=mode or device.mode, echo=None if echo is None else EchoSetting(echo))
             options = SimOptions(

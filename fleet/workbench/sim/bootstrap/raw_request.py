@@ -4,6 +4,7 @@ An HTTP client would cost more CPU time than the server under test.
 """
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,6 +13,7 @@ from fleet.workbench.sim.profiles.profile import Profile
 
 PATIENCE = 30.0
 """Seconds; firmware's own limit for an answer."""
+_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d{1,12})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Answer:
 
     status: str
     seconds: float
+    body: bytes = b""
 
 
 class _Connection(asyncio.Protocol):
@@ -48,13 +51,29 @@ def request(mac: str, profile: Profile, host: str, path: str) -> bytes:
     return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + body
 
 
-async def ask(host: str, port: int, content: bytes, due: float) -> Answer:
-    """Send a request and wait until the server has closed; `due`, on the loop's clock, is when the wait began."""
-    loop, status = asyncio.get_running_loop(), "no answer"
+def download(path: str, host: str, mac: str) -> bytes:
+    """Return all bytes of a device's request for a file."""
+    return f"GET {path} HTTP/1.1\r\nHost: {host}\r\nDevice-Id: {mac}\r\nConnection: close\r\n\r\n".encode()
+
+
+async def ask(host: str, port: int, content: bytes, due: float, source: str = "") -> Answer:
+    """Send a request and wait until the server has closed.
+
+    Args:
+        host: The server's.
+        port: The server's.
+        content: The request.
+        due: When the wait began, on the loop's clock.
+        source: The address from which it comes; any without it.
+    """
+    loop, status, received = asyncio.get_running_loop(), "no answer", b""
+    local = (source, 0) if source else None
     transport: asyncio.Transport | None = None
     try:
         async with asyncio.timeout(PATIENCE):
-            transport, connection = await loop.create_connection(lambda: _Connection(content), host, port)
+            transport, connection = await loop.create_connection(
+                lambda: _Connection(content), host, port, local_addr=local
+            )
             received = await connection.answer
         status = received[9:12].decode("ascii", "replace") or status
     except OSError as error:  # TimeoutError is one
@@ -62,4 +81,11 @@ async def ask(host: str, port: int, content: bytes, due: float) -> Answer:
     finally:
         if transport is not None:
             transport.abort()
-    return Answer(status, loop.time() - due)
+    return Answer(status, loop.time() - due, _whole_body(received))
+
+
+def _whole_body(received: bytes) -> bytes:
+    """Return the body; nothing if it is shorter than it was said to be."""
+    head, _, body = received.partition(b"\r\n\r\n")
+    named = _LENGTH.search(head)
+    return body if named is None or len(body) == int(named[1]) else b""

@@ -1,0 +1,234 @@
+"""Many devices in one process: they boot, connect, lose their connections, and come back."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fleet.wire.firmware import HEAD_BYTES, image_version, parse_version
+from fleet.workbench.sim.bootstrap.ota import read_mqtt
+from fleet.workbench.sim.crowd.kinds import BOARDS, NEWER, kind_of
+from fleet.workbench.sim.crowd.ledger import Ledger
+from fleet.workbench.sim.crowd.member import Member
+from fleet.workbench.sim.crowd.place import Place
+from fleet.workbench.sim.crowd.shares import Shares, chance
+from fleet.workbench.sim.crowd.tool_calls import ToolCalls
+from fleet.workbench.sim.crowd.web import Web
+from fleet.workbench.sim.messages.message import JsonObject, member, text
+from fleet.workbench.sim.profiles.timing import Timing
+
+_TIMING: Final = Timing()
+_TICK, _LOOK_SECONDS = 0.02, 0.2
+_RETRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdPlan:
+    """A crowd, or a part of one.
+
+    `first` is the number of its first device; numbers give MACs and addresses. `rate`: devices that boot in a second.
+    """
+
+    ota_url: str
+    count: int
+    first: int = 0
+    rate: float = 200.0
+    shares: Shares = field(default_factory=Shares)
+    seed: int = 1
+
+
+class Crowd:
+    """The devices; see `running`.
+
+    Args:
+        plan: Of them.
+        spawn: Starts a task.
+    """
+
+    def __init__(self, plan: CrowdPlan, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
+        self.plan, self.ledger = plan, Ledger()
+        self.members: dict[int, Member] = {}
+        self._spawn, self._web = spawn, Web(Place.of(plan.ota_url))
+        self._stopping = False
+        chances = random.Random(plan.seed)
+        self.calls = ToolCalls(plan.shares, plan.seed, self.ledger, chances, self.restart, self.upgrade)
+
+    async def boot(self) -> None:
+        """Switch all devices on, at the rate of the plan; return when all are connected that do not stay offline."""
+        booting = set[Member]()
+        async for number in paced(range(self.plan.first, self.plan.first + self.plan.count), self.plan.rate):
+            newer = chance(self.plan.seed, number, "newer") < self.plan.shares.newer
+            profile = NEWER if newer else BOARDS[number % len(BOARDS)]
+            device = self.members[number] = Member(number, mac_of(number), profile, kind_of(profile), self)
+            booting.add(device)
+            self._spawn(self._boot(device))
+        while booting:
+            booting = {one for one in booting if one.access is None or not (one.up or self._is_offline(one))}
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def ping(self) -> None:
+        """Keep all connections, for ever."""
+        turn = 0
+        while True:
+            await asyncio.sleep(1.0)
+            turn += 1
+            for device in self.members.values():
+                if device.up and device.access and not (turn + device.number) % max(1, device.access.keepalive // 2):
+                    device.ping()
+
+    async def arrive(self, count: int, rate: float) -> None:
+        """Let some of the devices connect that are offline."""
+        waiting = [one for one in self.members.values() if not one.up and one.access is not None][:count]
+        async for device in paced(waiting, rate):
+            self._spawn(self._connect(device))
+
+    def scatter(self, count: int) -> None:
+        """Cut some connections; the devices come back as firmware does, ten seconds later."""
+        for device in random.sample([one for one in self.members.values() if one.up], count):
+            device.leave()
+
+    def stop(self) -> None:
+        """Switch all devices off."""
+        self._stopping = True
+        for device in self.members.values():
+            device.leave()
+
+    @property
+    def online(self) -> int:
+        """How many devices are connected."""
+        return sum(device.up for device in self.members.values())
+
+    def connected(self, device: Member) -> None:
+        self.ledger.counts["connections"] += 1
+
+    def lost(self, device: Member) -> None:
+        if self._stopping or device.access is None:
+            return
+        self.ledger.counts["losses"] += 1
+        asyncio.get_running_loop().call_later(_TIMING.reconnect, self._return, device)
+
+    def asked(self, device: Member, request: JsonObject) -> None:
+        answer = self.calls.receive(device, request)
+        if answer is not None:
+            self._spawn(answer)
+
+    def ordered(self, device: Member, message: JsonObject) -> None:
+        match text(message, "type"):
+            case "system" if text(message, "command") == "reboot":
+                self.restart(device)
+            case "notify" if device.kind.profile.notify:
+                self._spawn(self._notify(device, text(message, "audio_url") or ""))
+            case kind:
+                self.ledger.counts[f"{kind} messages"] += 1
+
+    def restart(self, device: Member) -> None:
+        """Switch a device off and on."""
+        device.access = None
+        device.leave()
+        self.ledger.counts["restarts"] += 1
+        asyncio.get_running_loop().call_later(_TIMING.reboot, lambda: self._spawn(self._boot(device)))
+
+    async def upgrade(self, device: Member, url: str) -> bool:
+        """Install an image; return whether all of it came. One that does not boot leaves what was there."""
+        content = await self._web.fetch(device.number, device.mac, url)
+        version = image_version(content[:HEAD_BYTES])
+        if version is None:
+            self.ledger.counts["images without effect"] += 1
+            return False
+        if chance(self.plan.seed, device.mac, version, "brick") < self.plan.shares.brick:
+            self.ledger.counts["images that do not boot"] += 1
+            return True
+        device.kind = kind_of(device.profile, version)
+        self.ledger.counts["upgrades"] += 1
+        return True
+
+    async def _boot(self, device: Member) -> None:
+        pause = _TIMING.ota_retry
+        for _ in range(_RETRIES):
+            answer = await self._web.bootstrap(device.number, device.mac, device.kind.profile)
+            access = read_mqtt(member(answer, "mqtt")) if answer else None
+            if answer is None or access is None:
+                self.ledger.counts["bootstraps refused"] += 1
+                await asyncio.sleep(pause)
+                pause *= 2
+                continue
+            self.ledger.counts["boots"] += 1
+            if await self._upgrade_offered(device, member(answer, "firmware")):
+                await asyncio.sleep(_TIMING.reboot)
+                continue
+            device.access = access
+            if not self._is_offline(device):
+                await self._connect(device)
+            return
+
+    def _is_offline(self, device: Member) -> bool:
+        return chance(self.plan.seed, device.number, "offline") < self.plan.shares.offline
+
+    async def _upgrade_offered(self, device: Member, offer: JsonObject) -> bool:
+        """Install what bootstrap offers, if it is newer; return whether the device restarts for that."""
+        wanted, running = parse_version(text(offer, "version") or ""), parse_version(device.kind.profile.version)
+        if wanted is None or running is None or wanted <= running:
+            return False
+        return await self.upgrade(device, text(offer, "url") or "")
+
+    async def _connect(self, device: Member) -> None:
+        if device.up or device.access is None or self._stopping:
+            return
+        try:
+            await device.connect(device.access, self._web.source(device.number))
+        except OSError as error:
+            self.ledger.counts[f"broker: {error.strerror or type(error).__name__}"] += 1
+            asyncio.get_running_loop().call_later(_TIMING.reconnect, self._return, device)
+
+    def _return(self, device: Member) -> None:
+        if not self._stopping:
+            self._spawn(self._connect(device))
+
+    async def _notify(self, device: Member, url: str) -> None:
+        if device.busy:  # Firmware ignores a second one.
+            return
+        device.busy = True
+        try:
+            if await self._web.play(device.number, device.mac, url):
+                self.ledger.notices.setdefault(device.mac, []).append(url)
+        finally:
+            device.busy = False
+
+
+@asynccontextmanager
+async def running(plan: CrowdPlan) -> AsyncIterator[Crowd]:
+    """Give a crowd that is still switched off; it is switched off with the block."""
+    async with asyncio.TaskGroup() as group:
+        alive: set[asyncio.Task[None]] = set()
+
+        def spawn(work: Coroutine[Any, Any, None]) -> None:
+            task = group.create_task(work, name="crowd")
+            alive.add(task)
+            task.add_done_callback(alive.discard)
+
+        crowd = Crowd(plan, spawn)
+        spawn(crowd.ping())
+        try:
+            yield crowd
+        finally:
+            crowd.stop()
+            for task in list(alive):
+                task.cancel()
+
+
+async def paced(things: Any, rate: float) -> AsyncIterator[Any]:
+    """Yield things, so many a second."""
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    for done, one in enumerate(things):
+        early = done / rate - (clock() - begun)
+        if early > 0:
+            await asyncio.sleep(max(early, _TICK))
+        yield one
+
+
+def mac_of(number: int) -> str:
+    """Return the MAC of a device."""
+    return "02:c0:" + ":".join(f"{number >> shift & 255:02x}" for shift in (24, 16, 8, 0))
