@@ -15,6 +15,8 @@ from fleet.workbench.bench.events_table import show_events
 from fleet.workbench.bench.followers import FollowersExperiment
 from fleet.workbench.bench.followers_table import show_followers
 from fleet.workbench.bench.hello import HelloExperiment
+from fleet.workbench.bench.jobs import JobsExperiment
+from fleet.workbench.bench.jobs_table import show_jobs
 from fleet.workbench.bench.libraries import LibrariesExperiment
 from fleet.workbench.bench.libraries_table import show_libraries
 from fleet.workbench.bench.result import run
@@ -166,6 +168,22 @@ def followers(
     """Time from an event to the clients that follow it over the REST API, and what that costs control."""
     experiment = FollowersExperiment(followers=clients, rate=rate, seconds=seconds, repeats=1)
     run(experiment, show_followers, json_file)
+
+
+@app.command()
+def jobs(
+    devices: Annotated[int, typer.Option(min=100, max=1_000_000, help="Devices; three of ten are offline.")] = 2000,
+    rate: Annotated[float, typer.Option(min=1, max=5000, help="Devices a second.")] = 1000,
+    talkers: Annotated[int, typer.Option(min=1, max=500, help="Devices that talk meanwhile.")] = 50,
+    workers: Annotated[int, typer.Option(min=1, max=8, help="Worker processes.")] = 1,
+    repeats: Repeats = 1,
+    json_file: JsonFile = None,
+) -> None:
+    """A tool job over many simulated devices: exact results, rate, CPU, turns beside it, and a canary that fails."""
+    experiment = JobsExperiment(
+        devices=devices, rate=rate, talkers=talkers, workers=workers, seconds=0.0, repeats=repeats
+    )
+    run(experiment, show_jobs, json_file)
 
 
 @app.command()

@@ -57,6 +57,7 @@ async def servers(settings: Mapping[str, Value]) -> AsyncIterator[Servers]:
         ):
             url = f"redis://{LOOPBACK}:{redis}/0"
             places: dict[str, Value] = {"mqtt_url": f"mqtt://{LOOPBACK}:{mqtt}", "redis_url": url, "keys": secret}
+            places |= {"mqtt_public": f"{LOOPBACK}:{mqtt}", "data_dir": str(folder)}
             path = folder / "fleet.toml"
             write_settings({**places, **UNLIMITED, "public_host": LOOPBACK, "log_format": "json", **settings}, path)
             yield Servers(path, url, broker.pid, redis_program.pid, folder)

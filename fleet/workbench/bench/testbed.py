@@ -118,6 +118,7 @@ class Testbed(Site):
     def __init__(
         self, place: Servers, workers: Sequence[Child], edge: Sequence[int], load: Child, store: Store
     ) -> None:
+        self.place = place
         self.workers = workers
         self.store = store
         pids = [worker.pid for worker in workers]

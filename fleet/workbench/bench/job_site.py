@@ -1,0 +1,91 @@
+"""The roles that jobs need as processes of their own, with a crowd of devices and some that talk."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fleet.adapters.sql.open import open_database
+from fleet.adapters.sql.token_rows import TokenRows
+from fleet.client import jobs
+from fleet.client.client import AsyncFleetClient
+from fleet.core.permissions import SCOPES
+from fleet.ground.errors import Unavailable
+from fleet.roles.control.access import digest_of_token
+from fleet.wire.control.jobs import JobRequest
+from fleet.workbench.bench.crowd import CrowdProcesses, crowd
+from fleet.workbench.bench.testbed import Testbed, testbed
+from fleet.workbench.bench.usage import CpuMeter
+from fleet.workbench.local_servers.mosquitto import until_accepting
+from fleet.workbench.local_servers.ports import LOOPBACK, choose
+from fleet.workbench.local_servers.process import run_program
+from fleet.workbench.local_servers.server import Value, fleet_command
+from fleet.workbench.sim.crowd.crowd import CrowdPlan
+
+QUERY: Final = 'mac:"02:c0:*"'
+"""The crowd's devices: those that talk have no part in jobs."""
+_REGISTERED_SECONDS: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSite:
+    """What runs."""
+
+    testbed: Testbed
+    """Broker, Redis, workers, and the devices that talk."""
+    crowd: CrowdProcesses
+    client: AsyncFleetClient
+    meter: CpuMeter
+
+    async def until_registered(self, devices: int, online: int) -> None:
+        """Wait until control knows all devices of the crowd, and which are connected.
+
+        Raises:
+            Unavailable: It does not in time.
+        """
+        asked = JobRequest.model_validate({"name": "x", "query": QUERY, "kind": "reboot"})
+        clock = asyncio.get_running_loop().time
+        until = clock() + _REGISTERED_SECONDS
+        while (seen := await self.client.send(jobs.preview(asked))).online < online or seen.devices < devices:
+            if clock() > until:
+                raise Unavailable(f"control knows {seen.devices} devices, {seen.online} of them online")
+            await asyncio.sleep(1.0)
+
+
+@asynccontextmanager
+async def job_site(plan: CrowdPlan, workers: int) -> AsyncIterator[JobSite]:
+    """Run everything beside the block; the crowd, whose URL the plan need not have, is still switched off."""
+    http, port, token = choose(), choose(), secrets.token_hex(16)
+    settings: dict[str, Value] = {
+        "http_host": LOOPBACK,
+        "http_port": http,
+        "control_port": port,
+        "activation": "open",
+        "rate_address": "500/5000",
+        "rate_control": "100000/100000",
+        "history_messages": 0,
+    }
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        site = await enter(testbed(workers=workers, settings=settings))
+        folder = site.place.folder
+        async with open_database(f"sqlite:///{folder / 'control.db'}") as database:
+            await TokenRows(database).add(1, "bench", digest_of_token(token), SCOPES, 1)
+        roles = {}
+        for role, answers_at in (("control", port), ("api", http)):
+            command = fleet_command(site.place.config, role)
+            roles[role] = (await enter(run_program(f"the {role}", command, folder / f"{role}.log"))).pid
+            await until_accepting(f"the {role}", answers_at, _REGISTERED_SECONDS)
+        url = f"http://{LOOPBACK}:{http}/xiaozhi/ota/"
+        devices = await enter(crowd(replace(plan, ota_url=url), folder))
+        client = await enter(AsyncFleetClient(f"http://{LOOPBACK}:{port}", token))
+        parts = {
+            "control": [roles["control"]],
+            "redis": [site.place.redis],
+            "worker": [one.pid for one in site.workers],
+            "broker": [site.place.broker],
+            "crowd": devices.pids,
+        }
+        yield JobSite(site, devices, client, CpuMeter(parts))

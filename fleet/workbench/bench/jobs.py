@@ -1,0 +1,215 @@
+"""`scripts/bench jobs`: jobs over a crowd of simulated devices, beside devices that talk."""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from fleet.client import jobs
+from fleet.client.client import AsyncFleetClient
+from fleet.ground.errors import Unavailable
+from fleet.wire.control.jobs import Job, JobRequest
+from fleet.workbench.bench.crowd import CrowdProcesses
+from fleet.workbench.bench.experiment import Experiment, Progress
+from fleet.workbench.bench.figures import Percentiles
+from fleet.workbench.bench.job_site import QUERY, JobSite, job_site
+from fleet.workbench.bench.job_verdict import Result, Verdict, judge
+from fleet.workbench.bench.usage import Measured
+from fleet.workbench.sim.crowd.crowd import CrowdPlan
+from fleet.workbench.sim.crowd.shares import Shares
+
+TOOL: Final = "self.audio_speaker.set_volume"
+TALK_RATE: Final = 10.0
+"""Turns a second of all talking devices together."""
+SHARES: Final = Shares(offline=0.3, newer=0.2, error=0.02, silent=0.002, late=0.001)
+CANARY: Final = Shares(offline=0.3, newer=0.2, error=0.3)
+WINDOW: Final = 2_000
+_POLL_SECONDS = 0.5
+"""More often would be seen in the CPU time of control."""
+_END_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """One job over all devices."""
+
+    verdict: Verdict
+    rate: float
+    """Calls a second that came to devices, between the first and the last tenth."""
+    cpu_us: Mapping[str, float]
+    """CPU of an execution by part, in microseconds, without what the part uses at rest."""
+    talk_ms: Percentiles
+    """Turns beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HaltResult:
+    """A canary whose devices fail."""
+
+    touched: int
+    """Devices that were told something."""
+    seconds: float
+    """From the call whose result is the last of the sample to the halt."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobsFigures:
+    """All that was measured."""
+
+    devices: int
+    online: int
+    boot_seconds: float
+    create_seconds: float
+    """From the request for a job to its first stage."""
+    quiet_ms: Percentiles
+    """Turns without a job."""
+    alone: JobResult
+    beside: JobResult
+    halt: HaltResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsExperiment(Experiment[JobsFigures]):
+    """Tool jobs over a crowd: alone, beside talking devices, and a canary that fails."""
+
+    name: ClassVar[str] = "jobs"
+
+    devices: int
+    rate: float
+    talkers: int
+    workers: int
+
+    async def measure(self, progress: Progress) -> JobsFigures:
+        async with AsyncExitStack() as stack:
+            progress("starting")
+            plan = CrowdPlan("", self.devices, rate=150.0, shares=SHARES)
+            site = await stack.enter_async_context(job_site(plan, self.workers))
+            progress(f"{self.devices} devices boot")
+            begun = time.perf_counter()
+            online = await site.crowd.boot(60 + self.devices / 40)
+            await site.testbed.meet(self.talkers, self.talkers)
+            await site.until_registered(self.devices, online)
+            booted = time.perf_counter() - begun
+            return await self._jobs(site, online, booted, progress)
+
+    async def _jobs(self, site: JobSite, online: int, booted: float, progress: Progress) -> JobsFigures:
+        await site.testbed.rest()
+        await site.meter.rest(3.0)
+        seconds = max(3.0, online / self.rate)
+        progress("turns without a job")
+        await self._talk(site, 3.0)
+        quiet = [await self._talk(site, seconds) for _ in range(self.repeats)]
+        progress("a job alone")
+        created, alone = await self._job(site, 11, talk=0.0)
+        progress("jobs beside turns")
+        beside = [(await self._job(site, 21 + number, talk=seconds))[1] for number in range(self.repeats)]
+        progress("a canary that fails")
+        halt = await self._halt(site)
+        return JobsFigures(
+            devices=self.devices,
+            online=online,
+            boot_seconds=booted,
+            create_seconds=created,
+            quiet_ms=Percentiles.of([ms for some in quiet for ms in some]),
+            alone=alone,
+            beside=JobResult(
+                verdict=beside[-1].verdict,
+                rate=sum(one.rate for one in beside) / len(beside),
+                cpu_us=beside[-1].cpu_us,
+                talk_ms=beside[-1].talk_ms,
+            ),
+            halt=halt,
+        )
+
+    async def _talk(self, site: JobSite, seconds: float) -> list[float]:
+        if not seconds:
+            return []
+        found: list[float] = (await site.testbed.load.ask("speak", rate=TALK_RATE, seconds=seconds, calls=1))["ms"]
+        return found
+
+    async def _job(self, site: JobSite, volume: int, talk: float) -> tuple[float, JobResult]:
+        policy = {"rate": self.rate, "window": WINDOW, "halt_share": 1.0, "timeout_seconds": 60}
+        asked = JobRequest.model_validate(
+            {"name": "bench", "query": QUERY, "tool": TOOL, "arguments": {"volume": volume}, "policy": policy}
+        )
+        before, begun = await _paces(site.crowd), time.perf_counter()
+        made = await site.client.send(jobs.create(asked))
+        await _until(site.client, made.id, lambda job: job.state != "preparing", 0.05)
+        created = time.perf_counter() - begun
+
+        async def work() -> tuple[Job, list[float]]:
+            async with asyncio.TaskGroup() as group:
+                talking = group.create_task(self._talk(site, talk), name="talk")
+                ended = await _until(site.client, made.id, _is_through, _POLL_SECONDS)
+            return ended, talking.result()
+
+        measured = await site.meter.during(work())
+        _, ms = measured.result
+        await site.client.send(jobs.steer(made.id, "stop"))
+        results = [result async for result in _results(site.client, made.id)]
+        told = await site.crowd.report()
+        arguments = json.dumps({"volume": volume}, sort_keys=True)
+        verdict = judge(results, told["calls"], TOOL, arguments)
+        rate = _rate(_times(told, before))
+        return created, JobResult(verdict, rate, _us(measured, verdict.told), Percentiles.of(ms))
+
+    async def _halt(self, site: JobSite) -> HaltResult:
+        await site.crowd.behave(CANARY)
+        before = await _paces(site.crowd)
+        policy = {"rate": self.rate, "window": 50, "stages": [{"count": max(self.devices // 100, 50)}, {"share": 1}]}
+        asked = JobRequest.model_validate(
+            {"name": "canary", "query": QUERY, "tool": TOOL, "arguments": {"volume": 99}, "policy": policy}
+        )
+        made = await site.client.send(jobs.create(asked))
+        sample = made.policy.halt_sample
+        ended = await _until(site.client, made.id, lambda job: job.state in ("halted", "done"), 0.05)
+        halted = time.monotonic()
+        await _until(site.client, made.id, lambda job: not job.counts.sent, _POLL_SECONDS)
+        fresh = _times(await site.crowd.report(), before)
+        seconds = halted - fresh[sample - 1] if len(fresh) >= sample else 0.0
+        return HaltResult(len(fresh), seconds, f"{ended.state}: {ended.reason}")
+
+
+def _is_through(job: Job) -> bool:
+    """Whether all but the devices that are offline have their outcomes."""
+    return job.state != "running" or not (job.counts.queued or job.counts.sent)
+
+
+async def _until(client: AsyncFleetClient, number: int, reached: Callable[[Job], bool], pause: float) -> Job:
+    clock = asyncio.get_running_loop().time
+    until = clock() + _END_SECONDS
+    while not reached(job := await client.send(jobs.read(number))):
+        if clock() > until:
+            raise Unavailable(f"the job was not through after {_END_SECONDS:g} s: {job}")
+        await asyncio.sleep(pause)
+    return job
+
+
+async def _results(client: AsyncFleetClient, job: int) -> AsyncIterator[Result]:
+    async for page in client.pages(jobs.executions(job)):
+        for one in page.items:
+            yield Result(one.device, one.state, one.attempts, one.text)
+
+
+async def _paces(crowd: CrowdProcesses) -> Counter[str]:
+    return Counter((await crowd.report())["pace"])
+
+
+def _times(told: Mapping[str, Any], before: Counter[str]) -> list[float]:
+    """Return when the newest calls came, in order, in seconds."""
+    return sorted(int(tenth) / 10 for tenth, count in (Counter(told["pace"]) - before).items() for _ in range(count))
+
+
+def _rate(times: Sequence[float]) -> float:
+    """Return the calls a second without the first and the last tenth."""
+    middle = times[len(times) // 10 : -len(times) // 10 or None]
+    return len(middle) / max(middle[-1] - middle[0], 0.1) if middle else 0.0
+
+
+def _us(measured: Measured[Any], count: int) -> Mapping[str, float]:
+    return {part: seconds / max(count, 1) * 1e6 for part, seconds in measured.cpu.items()}
