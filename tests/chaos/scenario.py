@@ -14,6 +14,7 @@ from fleet.ground.settings import Settings
 from tests.chaos import history
 from tests.chaos.control_killed import kill_control, take_sql_away
 from tests.chaos.history import Turn
+from tests.chaos.jobs_killed import fail_over_in_jobs, kill_in_jobs
 from tests.chaos.members import Member
 from tests.chaos.person import Person
 from tests.chaos.run import Options, Scenery, scenery
@@ -123,4 +124,6 @@ SCENARIOS: dict[str, Callable[[Options, int, Console], Coroutine[None, None, int
     "worker-mid-answer": kill_mid_answer,
     "control-killed": kill_control,
     "sql-away": take_sql_away,
+    "jobs-killed": kill_in_jobs,
+    "jobs-failover": fail_over_in_jobs,
 }
