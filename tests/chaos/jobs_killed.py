@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import json
 import random
-import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -54,7 +53,7 @@ class Site:
         """Return who may be killed; each is started again after a moment."""
 
         async def kill(member: Member) -> None:
-            member.send(signal.SIGKILL)
+            await asyncio.to_thread(member.discard)
             await asyncio.sleep(chance.uniform(0.1, 1.0))
             member.start()
 
