@@ -4,12 +4,12 @@ Pure decisions. A device is worked on in rounds: `plan` says what to call, `conc
 two rounds nothing is kept but the properties, so any process may do the next one.
 """
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from fleet.core.user_tools import user_tool
+from fleet.wire.control.strict_json import read_json
 from fleet.wire.property_states import PropertyPolicy, PropertyState
 
 STATUS: Final = "self.get_device_status"
@@ -222,7 +222,7 @@ def equal(value: Any, reported: Any) -> bool:
 def read_status(text: str) -> dict[str, Any]:
     """Return the properties that a device reports in the answer to `self.get_device_status`."""
     try:
-        found = json.loads(text, parse_constant=lambda _: None)
+        found = read_json(text)
     except (ValueError, RecursionError):
         return {}
     reported: dict[str, Any] = {}

@@ -1,6 +1,5 @@
 """Keeps what devices answered to jobs as their attributes."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,10 +8,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fleet.adapters.sql.schema import DEVICE
 from fleet.wire.control.device_texts import LARGEST_ATTRIBUTES
+from fleet.wire.control.strict_json import read_json
 
 
 async def set_attributes(connection: AsyncConnection, tenant: int, name: str, answers: Mapping[int, str]) -> None:
-    """Write what devices answered into their attributes; an answer that is no JSON, or too long, stays a text."""
+    """Write what devices answered into their attributes; no JSON stays a text, and what is too long is left out."""
     found = select(DEVICE.c.mac, DEVICE.c.attributes).where(DEVICE.c.tenant == tenant, DEVICE.c.mac.in_(list(answers)))
     changes = []
     for mac, attributes in (await connection.execute(found.with_for_update())).all():
@@ -25,7 +25,8 @@ async def set_attributes(connection: AsyncConnection, tenant: int, name: str, an
 
 
 def _value(text: str) -> Any:
+    """Return what PostgreSQL can keep too: it refuses numbers that are not finite, and the transaction with them."""
     try:
-        return json.loads(text, parse_constant=lambda _: None)
+        return read_json(text)
     except (ValueError, RecursionError):
         return text

@@ -1,6 +1,7 @@
 """Jobs on both kinds of database: the leader's work, with owners of shards that answer as each test says."""
 
 import asyncio
+import json
 import random
 from collections import Counter
 
@@ -283,6 +284,23 @@ async def test_collected_answers_become_attributes(site: JobSite) -> None:
     await site.run(job.id, lambda _: ("ok", '{"battery": {"level": 50}}'))
     device = await DeviceRows(site.database, 1).read(mac)
     assert device is not None and device.attributes == {"owner": "Ada", "status": {"battery": {"level": 50}}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1e999}', "[-1e999]", "NaN", '{"a": "\\ud800"}', '{"\\u0000": "\\u0000"}', "[" * 900, "1" * 4_200, "\0"],
+)
+async def test_an_answer_that_no_database_keeps_stops_no_job(site: JobSite, text: str) -> None:
+    macs = await site.add_devices(2)
+    job = await site.add_job(kind="collect", tool="", collect="status", policy=FAST)
+    await site.prepare()
+    ended = await site.run(job.id, lambda call: ("ok", text if call.device == macs[0] else '{"battery": 5}'))
+    assert (ended.state, ended.counts["ok"]) == ("done", 2)
+    sound = await DeviceRows(site.database, 1).read(macs[1])
+    assert sound is not None and sound.attributes == {"status": {"battery": 5}}
+    odd = await DeviceRows(site.database, 1).read(macs[0])
+    assert odd is not None
+    json.dumps(odd.attributes, allow_nan=False, ensure_ascii=False).encode()
 
 
 async def test_killed_at_any_point_nothing_is_lost_and_nothing_is_sent_twice(site: JobSite) -> None:

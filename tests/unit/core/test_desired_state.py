@@ -151,6 +151,8 @@ def test_hostile_answers_report_nothing() -> None:
     for text in ("", "null", "[]", '{"audio_speaker":[]}', '{"audio_speaker":{"volume":true},"screen":{"theme":4}}'):
         assert read_status(text) == {}, text
     assert read_status("[" * 100_000) == {}
+    for unfit in ('{"audio_speaker":{"volume":1e999}}', '{"screen":{"theme":"\\ud800"}}'):
+        assert read_status(unfit) == {}, "no database keeps it"
     assert read_status('{"audio_speaker":{"volume":7},"screen":null}') == {"volume": 7}
 
 
