@@ -38,6 +38,8 @@ Synthesise = Callable[[str], Awaitable[bytes]]
 _LIVE_TURNS = 1000
 _EXIT_MISCONFIGURED = 2
 
+Recordings = Annotated[list[Path] | None, typer.Option(metavar="<path>", help="Recording to say; may be given again.")]
+Texts = Annotated[list[str] | None, typer.Option(metavar="<str>", help="Text to say; may be given again.")]
 TypedTexts = Annotated[
     list[str] | None,
     typer.Option("--type", metavar="<str>", help="Text to type, after what is said; only P8 has a text box."),
@@ -67,12 +69,8 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
 
     def sim(  # noqa: PLR0913 - the arguments are the command line
         ota: Annotated[str, typer.Option(help="Bootstrap address, http://host:port/…")],
-        wav: Annotated[
-            list[Path] | None, typer.Option(metavar="<path>", help="Recording to say; may be given again.")
-        ] = None,
-        text: Annotated[
-            list[str] | None, typer.Option(metavar="<str>", help="Text to say; may be given again.")
-        ] = None,
+        wav: Recordings = None,
+        text: Texts = None,
         typed: TypedTexts = None,
         mic: Annotated[bool, typer.Option("--mic", help="Speak and listen yourself.")] = False,
         mode: Annotated[Mode | None, typer.Option(help="How turns end; the profile's own without it.")] = None,
@@ -99,17 +97,8 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
                 raise typer.Exit(run_crowd(CrowdRun(plan, seconds, report), typer.echo))
             device = find_profile(profile)
             device = replace(device, mode=mode or device.mode, echo=None if echo is None else EchoSetting(echo))
-            options = SimOptions(
-                ota,
-                (),
-                device,
-                _checked(mac),
-                reply=reply,
-                report=report,
-                faults=faults.parse(fault or ()),
-                seed=seed,
-                tls=load_trust(ca),
-            )
+            options = SimOptions(ota, (), device, _checked(mac), reply=reply, report=report, seed=seed)
+            options = replace(options, faults=faults.parse(fault or ()), tls=load_trust(ca))
             found = asyncio.run(_run(options, said, synthesise))
         except ConfigError as error:
             _fail(error, _EXIT_MISCONFIGURED)

@@ -119,7 +119,7 @@ async def test_a_restart_and_an_upgrade_boot_again_and_a_bad_image_leaves_the_ol
         await until(server, crowd, "boots", 2)
         assert crowd.ledger.counts["images that do not boot"] == 1
         await until(server, crowd, "connections", 2)
-        object.__setattr__(crowd.plan, "shares", Shares())
+        crowd._upgrades.shares = Shares()
         caller.ask("tools/call", name="self.upgrade_firmware", arguments={"url": new})
         await until(server, crowd, "boots", 3)
         await until(server, crowd, "connections", 3)

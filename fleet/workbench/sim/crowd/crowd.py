@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fleet.wire.firmware import HEAD_BYTES, image_version, parse_version
 from fleet.workbench.sim.bootstrap.ota import read_mqtt
 from fleet.workbench.sim.crowd.kinds import BOARDS, NEWER, kind_of
 from fleet.workbench.sim.crowd.ledger import Ledger
@@ -15,6 +14,7 @@ from fleet.workbench.sim.crowd.member import Member
 from fleet.workbench.sim.crowd.place import Place
 from fleet.workbench.sim.crowd.shares import Shares, chance
 from fleet.workbench.sim.crowd.tool_calls import ToolCalls
+from fleet.workbench.sim.crowd.upgrades import Upgrades
 from fleet.workbench.sim.crowd.web import Web
 from fleet.workbench.sim.messages.message import JsonObject, member, text
 from fleet.workbench.sim.profiles.timing import Timing
@@ -52,8 +52,9 @@ class Crowd:
         self.members: dict[int, Member] = {}
         self._spawn, self._web = spawn, Web(Place.of(plan.ota_url))
         self._stopping = False
+        self._upgrades = Upgrades(self._web, plan.shares, plan.seed, self.ledger)
         chances = random.Random(plan.seed)
-        self.calls = ToolCalls(plan.shares, plan.seed, self.ledger, chances, self.restart, self.upgrade)
+        self.calls = ToolCalls(plan.shares, plan.seed, self.ledger, chances, self.restart, self._upgrades.install)
 
     async def boot(self) -> None:
         """Switch all devices on, at the rate of the plan; return when all are connected that do not stay offline."""
@@ -65,7 +66,7 @@ class Crowd:
             booting.add(device)
             self._spawn(self._boot(device))
         while booting:
-            booting = {one for one in booting if one.access is None or not (one.up or self._is_offline(one))}
+            booting = {one for one in booting if one.access is None or not (one.up or _is_offline(self.plan, one))}
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def ping(self) -> None:
@@ -119,7 +120,7 @@ class Crowd:
             case "system" if text(message, "command") == "reboot":
                 self.restart(device)
             case "notify" if device.kind.profile.notify:
-                self._spawn(self._notify(device, text(message, "audio_url") or ""))
+                self._spawn(self._web.notify(device, text(message, "audio_url") or "", self.ledger))
             case kind:
                 self.ledger.counts[f"{kind} messages"] += 1
 
@@ -129,20 +130,6 @@ class Crowd:
         device.leave()
         self.ledger.counts["restarts"] += 1
         asyncio.get_running_loop().call_later(_TIMING.reboot, lambda: self._spawn(self._boot(device)))
-
-    async def upgrade(self, device: Member, url: str) -> bool:
-        """Install an image; return whether all of it came. One that does not boot leaves what was there."""
-        content = await self._web.fetch(device.number, device.mac, url)
-        version = image_version(content[:HEAD_BYTES])
-        if version is None:
-            self.ledger.counts["images without effect"] += 1
-            return False
-        if chance(self.plan.seed, device.mac, version, "brick") < self.plan.shares.brick:
-            self.ledger.counts["images that do not boot"] += 1
-            return True
-        device.kind = kind_of(device.profile, version)
-        self.ledger.counts["upgrades"] += 1
-        return True
 
     async def _boot(self, device: Member) -> None:
         pause = _TIMING.ota_retry
@@ -155,23 +142,13 @@ class Crowd:
                 pause *= 2
                 continue
             self.ledger.counts["boots"] += 1
-            if await self._upgrade_offered(device, member(answer, "firmware")):
+            if await self._upgrades.take(device, member(answer, "firmware")):
                 await asyncio.sleep(_TIMING.reboot)
                 continue
             device.access = access
-            if not self._is_offline(device):
+            if not _is_offline(self.plan, device):
                 await self._connect(device)
             return
-
-    def _is_offline(self, device: Member) -> bool:
-        return chance(self.plan.seed, device.number, "offline") < self.plan.shares.offline
-
-    async def _upgrade_offered(self, device: Member, offer: JsonObject) -> bool:
-        """Install what bootstrap offers, if it is newer; return whether the device restarts for that."""
-        wanted, running = parse_version(text(offer, "version") or ""), parse_version(device.kind.profile.version)
-        if wanted is None or running is None or wanted <= running:
-            return False
-        return await self.upgrade(device, text(offer, "url") or "")
 
     async def _connect(self, device: Member) -> None:
         if device.up or device.access is None or self._stopping:
@@ -185,16 +162,6 @@ class Crowd:
     def _return(self, device: Member) -> None:
         if not self._stopping:
             self._spawn(self._connect(device))
-
-    async def _notify(self, device: Member, url: str) -> None:
-        if device.busy:  # Firmware ignores a second one.
-            return
-        device.busy = True
-        try:
-            if await self._web.play(device.number, device.mac, url):
-                self.ledger.notices.setdefault(device.mac, []).append(url)
-        finally:
-            device.busy = False
 
 
 @asynccontextmanager
@@ -227,6 +194,10 @@ async def paced(things: Any, rate: float) -> AsyncIterator[Any]:
         if early > 0:
             await asyncio.sleep(max(early, _TICK))
         yield one
+
+
+def _is_offline(plan: CrowdPlan, device: Member) -> bool:
+    return chance(plan.seed, device.number, "offline") < plan.shares.offline
 
 
 def mac_of(number: int) -> str:

@@ -5,9 +5,11 @@ import json
 from typing import Final
 
 from fleet.ground.errors import ConfigError
-from fleet.workbench.sim.audio.ogg import OggError, read_opus
+from fleet.workbench.sim.audio.ogg import OggError, OggReader
 from fleet.workbench.sim.audio.toc import duration_ms
 from fleet.workbench.sim.bootstrap import raw_request
+from fleet.workbench.sim.crowd.ledger import Ledger
+from fleet.workbench.sim.crowd.member import Member
 from fleet.workbench.sim.crowd.place import Place, source_of
 from fleet.workbench.sim.messages.message import JsonObject
 from fleet.workbench.sim.profiles.profile import Profile
@@ -53,7 +55,18 @@ class Web:
         found = await raw_request.ask(place.host, place.port, content, due, source)
         return found.body if found.status == "200" else b""
 
-    async def play(self, number: int, mac: str, url: str) -> bool:
+    async def notify(self, device: Member, url: str, ledger: Ledger) -> None:
+        """Play a notification, unless the device plays one: firmware ignores a second one."""
+        if device.busy:
+            return
+        device.busy = True
+        try:
+            if await self.play(device.number, url, device.mac):
+                ledger.notices.setdefault(device.mac, []).append(url)
+        finally:
+            device.busy = False
+
+    async def play(self, number: int, url: str, mac: str) -> bool:
         """Fetch a notification and hold the connection as long as a device does that plays it; return whether it did.
 
         A device reads as fast as it plays, and closes the connection when it has read all.
@@ -73,13 +86,25 @@ class Web:
             async with asyncio.timeout(raw_request.PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
                 content = await reader.readexactly(_length(head))
-            await asyncio.sleep(max(0.0, sum(map(duration_ms, read_opus(content))) / 1000 - AHEAD_SECONDS))
+            await asyncio.sleep(max(0.0, _seconds(content) - AHEAD_SECONDS))
         except (OSError, EOFError, OggError, ValueError, asyncio.LimitOverrunError):
             return False
         else:
             return True
         finally:
             writer.close()
+
+
+def _seconds(content: bytes) -> float:
+    """Return how long a file sounds.
+
+    Raises:
+        OggError: Firmware cannot play it.
+    """
+    reader = OggReader()
+    packets = reader.feed(content)
+    reader.finish()
+    return sum(map(duration_ms, packets)) / 1000
 
 
 def _length(head: bytes) -> int:
