@@ -154,6 +154,13 @@ class JobRows:
         async with self._sql.reading() as connection:
             return {row[0]: int(row[1]) for row in await connection.execute(counted)}
 
+    async def named(self, name: str, query: str, limit: int) -> list[JobRow]:
+        """Return the newest jobs with this name and query."""
+        found = select(JOB).where(JOB.c.tenant == self._tenant, JOB.c.name == name, JOB.c.query == query)
+        found = found.where(JOB.c.state != DELETED).order_by(JOB.c.id.desc()).limit(limit)
+        async with self._sql.reading() as connection:
+            return [job_of(row) for row in (await connection.execute(found)).all()]
+
     async def page(self, before: int | None, limit: int) -> list[JobRow]:
         """Return jobs with ids below `before`, the newest first."""
         found = select(JOB).where(JOB.c.tenant == self._tenant, JOB.c.state != DELETED)

@@ -33,6 +33,7 @@ from fleet.roles.control.routes.console import ConsoleRoutes, TalkPlaces
 from fleet.roles.control.routes.conversations import ConversationRoutes
 from fleet.roles.control.routes.desired import DesiredRoutes
 from fleet.roles.control.routes.device_calls import DeviceCallRoutes
+from fleet.roles.control.routes.device_commands import DeviceCommandRoutes
 from fleet.roles.control.routes.device_decisions import DecisionRoutes
 from fleet.roles.control.routes.device_ends import EndRoutes
 from fleet.roles.control.routes.device_files import FileRoutes
@@ -63,7 +64,7 @@ _NOUNS = (
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
     *(DesiredRoutes, DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, DeviceToolRoutes, TalkRoutes),
-    *(AnnouncementRoutes, JobRoutes, JobExecutionRoutes),
+    *(AnnouncementRoutes, DeviceCommandRoutes, JobRoutes, JobExecutionRoutes),
 )
 """Each adds the routes of one noun."""
 

@@ -94,6 +94,14 @@ async def _foreign_announcement(stage: ControlStage) -> str:
     return str((await JobRows(stage.database, OTHER_TENANT).add(job)).id)
 
 
+async def _foreign_command(stage: ControlStage) -> str:
+    await _foreign_device(stage)
+    fields = {"name": "command", "kind": "tool", "query": f"mac={THEIR_MAC}", "continuous": False}
+    body = {"tool": "self.get_device_status", "arguments": {}, "collect": "status"}
+    job = NewJob(**fields, body=body, policy=JobPolicy().model_dump(), created=1, created_by="token:t", expires=2**45)
+    return str((await JobRows(stage.database, OTHER_TENANT).add(job)).id)
+
+
 async def _foreign_alert(stage: ControlStage) -> str:
     await EventRows(stage.database, 1).begin()
     async with alert_writes(stage.database, 1, 1) as writes:
@@ -116,6 +124,7 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "agent": _foreign_agent,
     "provider": _foreign_provider,
     "job": _foreign_job,
+    "command": _foreign_command,
     "announcement": _foreign_announcement,
     "alert": _foreign_alert,
     "account": _foreign_account,

@@ -57,7 +57,7 @@ class DeviceCallRoutes:
         call, for 24 hours.
         """
         device = await self._own.known(who, mac)
-        tool, source = await self._find(device, name)
+        tool, source = await find_tool(self._devices, self._lists, device, name)
         if risk_of(tool.name, source) == "dangerous" and DEVICES_DANGEROUS not in who.scopes:
             raise Problem(403, "scope-missing", f"the token has not the scope {DEVICES_DANGEROUS}")
         arguments = fit(tool, body.arguments)
@@ -81,21 +81,25 @@ class DeviceCallRoutes:
         device = await self._own.known(who, mac)
         return _answer(device, call, await self._record(device, call[:_LONGEST_ID]))
 
-    async def _find(self, device: str, name: str) -> tuple[ToolSpec, ToolSource]:
-        """Return a tool of a device; one for users only is found by its name."""
-        dialect = (await self._devices.read(device)).dialect
-        firmware = dialects.find(dialect).capabilities.firmware_tools
-        listed = next((tool for tool in await self._lists.read(device) if tool.name == name), None)
-        tool = listed or (user_tool(name) if firmware else None)
-        if tool is None:
-            raise not_found("tool")
-        return tool, "device" if firmware else "program"
-
     async def _record(self, device: str, call: str) -> CallRecord:
         record = await self._calls.find(device, call)
         if record is None:
             raise not_found("call")
         return record
+
+
+async def find_tool(devices: Devices, lists: ToolLists, device: str, name: str) -> tuple[ToolSpec, ToolSource]:
+    """Return a tool of a device, and whose it is; one for users only is found by its name.
+
+    Raises:
+        Problem: The device has no such tool (404).
+    """
+    firmware = dialects.find((await devices.read(device)).dialect).capabilities.firmware_tools
+    listed = next((tool for tool in await lists.read(device) if tool.name == name), None)
+    tool = listed or (user_tool(name) if firmware else None)
+    if tool is None:
+        raise not_found("tool")
+    return tool, "device" if firmware else "program"
 
 
 def fit(tool: ToolSpec, arguments: dict[str, Any]) -> dict[str, Any]:
