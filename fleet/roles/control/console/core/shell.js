@@ -11,13 +11,13 @@ import { Icon } from "../parts/icon.js";
 
 /** @type {[string, [string, string, string[]][]][]} groups of pages: name, icon, scopes */
 const PAGES = [
-  ["watch", [["overview", "home", []], ["live", "live", ["events:read"]], ["conversations", "chat",
-    ["conversations:read"]], ["alerts", "bell", ["alerts:read"]]]],
-  ["fleet", [["devices", "devices", ["devices:read"]], ["groups", "groups", ["devices:read"]], ["jobs", "jobs",
-    ["jobs:read"]]]],
-  ["voice", [["talk", "mic", ["devices:command"]], ["agents", "agent", ["agents:read"]], ["providers", "speaker", ["agents:read"]]]],
-  ["site", [["usage", "usage", ["usage:read"]], ["audit", "audit", ["audit:read"]], ["accounts", "groups",
-    ["accounts:write"]], ["tokens", "key", ["tokens:write"]],
+  ["watch", [["overview", "home", []], ["live", "live", ["events:read"]],
+    ["conversations", "chat", ["conversations:read"]], ["alerts", "bell", ["alerts:read"]]]],
+  ["fleet", [["devices", "devices", ["devices:read"]], ["groups", "groups", ["devices:read"]],
+    ["jobs", "jobs", ["jobs:read"]], ["announcements", "speaker", ["jobs:read"]]]],
+  ["voice", [["talk", "mic", ["devices:command"]], ["agents", "agent", ["agents:read"]], ["providers", "firmware", ["agents:read"]]]],
+  ["site", [["usage", "usage", ["usage:read"]], ["audit", "audit", ["audit:read"]],
+    ["accounts", "people", ["accounts:write"]], ["tokens", "key", ["tokens:write"]],
     ["system", "system", ["system:read"]]]],
 ];
 

@@ -23,7 +23,8 @@ export function Device({ mac, tab = "overview" }) {
   useEvents(["device"], (events) => {
     if (events.some((one) => one.device === mac || !one.device)) setTimeout(device.again, 400);
   });
-  const tabs = [["overview", []], ["desired", ["devices:read"]], ["tools", ["devices:read"]], ["conversations", ["conversations:read"]], ["memory",
+  const tabs = [["overview", []], ["desired", ["devices:read"]], ["tools", ["devices:read"]], ["conversations",
+    ["conversations:read"]], ["memory",
     ["memory:read"]], ["presence", ["devices:read"]], ["events", ["events:read"]]]
     .filter(([, scopes]) => may(.../** @type {string[]} */ (scopes)))
     .map(([name]) => [name, t(`device.tab.${name}`), to(["devices", mac, .../** @type {any} */ (name === "overview"

@@ -1,6 +1,6 @@
 // Something on many devices: a few first, and not further once it goes wrong.
 import { classes, html, useSignal } from "../core/ui.js";
-import { ask, save } from "../core/api.js";
+import { ask, get, save } from "../core/api.js";
 import { useEvents } from "../core/events.js";
 import { knows, number, percent, span, t } from "../core/i18n.js";
 import { go, to } from "../core/router.js";
@@ -9,7 +9,7 @@ import { Badge, Button, Card, Empty, Fault, Head, LinkButton, Note, Time } from 
 import { Confirm, say, sayFault } from "../parts/feedback.js";
 import { JobWizard } from "../parts/job-wizard.js";
 import { EXECUTIONS, JobMeter, JobState, progress } from "../parts/job-state.js";
-import { Loaded, useGet, useList } from "../parts/load.js";
+import { Loaded, useGet, useList, useLoad } from "../parts/load.js";
 import { ListTable } from "../parts/table.js";
 
 const KINDS = Object.fromEntries(EXECUTIONS);
@@ -40,7 +40,8 @@ function List() {
 }
 
 /** What can be done with a job in a state. */
-const VERBS = { preparing: ["stop"], running: ["pause", "stop"], paused: ["continue", "stop"], halted: ["continue",
+const VERBS = { scheduled: ["stop"], preparing: ["stop"], running: ["pause", "stop"], paused: ["continue", "stop"],
+  halted: ["continue",
   "stop"], stopping: [], done: [], stopped: [] };
 const ICONS = { pause: "pause", continue: "play", stop: "stop", approve: "check", retry: "retry" };
 
@@ -85,6 +86,7 @@ function One({ id, query }) {
           onClick=${() => go(["jobs", id], { state: query.state === name ? "" : name })}>
           <span class=${classes("dot", kind)}></span>${t(`execution.${name}`)} <span
             class="number">${number(counts[name])}</span></button>`)}</div></div><//>
+      ${found.kind === "announce" && html`<${Receipts} id=${id} counts=${JSON.stringify(counts)} />`}
       <div class="columns"><${Card} title=${t("jobs.stages")}><ol class="stages">${found.policy.stages.map((stage,
         place) => html`<${Stage} key=${place} stage=${stage} number=${place + 1} current=${place + 1 === found.stage
         && !["done", "stopped"].includes(found.state)} past=${place + 1 < found.stage || found.state === "done"}
@@ -116,6 +118,16 @@ function One({ id, query }) {
       ${stopping.value && html`<${Confirm} title=${t("jobs.stop")} action=${t("jobs.stop")}
         onClose=${() => { stopping.value = false; }} run=${() => steer("stop")}><p>${t("jobs.stop-about")}</p><//>`}`;
   }}<//>`;
+}
+
+/** By which way how many devices were told. */
+function Receipts({ id, counts }) {
+  const state = useLoad((signal) => get(`/announcements/${id}`, {}, signal), [id, counts]);
+  const receipts = Object.entries(state.data?.receipts ?? {});
+  return html`<${Card} title=${t("announcements.receipts")}>${receipts.length
+    ? html`<div class="chips">${receipts.map(([way, count]) => html`
+      <span class="chip" key=${way}>${way} <strong class="number">${number(count)}</strong></span>`)}</div>`
+    : html`<p class="muted">${t("announcements.no-receipts")}</p>`}<//>`;
 }
 
 export const stageText = (stage) => (stage.count !== null && stage.count !== undefined ? t("jobs.stage-count",

@@ -30,12 +30,12 @@ export default function Usage({ query }) {
         note=${t("usage.tokens-note", { input: short(sum(items, "input_tokens")), output: short(sum(items,
         "output_tokens")) })} /></div>
       <div class="cards"><${Card} title=${t("usage.turns-by-day")}><${Chart} label=${t("usage.turns-by-day")}
-        times=${byDay(items, days).map((one) => one.at / 1000)} series=${[
+        times=${byDay(items, days).map((one) => one.at)} series=${[
         { name: t("usage.turns"), values: byDay(items, days).map((one) => one.turns ?? 0), color: "accent",
           kind: "columns" }, { name: t("usage.failed"), values: byDay(items, days).map((one) => one.failed ?? 0),
           color: "bad", kind: "columns" }]} /><//>
       <${Card} title=${t("usage.tokens-by-day")}><${Chart} label=${t("usage.tokens-by-day")} times=${byDay(items,
-        days).map((one) => one.at / 1000)} series=${[
+        days).map((one) => one.at)} series=${[
         { name: t("usage.input"), values: byDay(items, days).map((one) => one.input_tokens ?? 0), color: "info" },
           { name: t("usage.output"), values: byDay(items, days).map((one) => one.output_tokens ?? 0),
           color: "plum" }]} /><//></div>

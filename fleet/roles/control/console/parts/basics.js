@@ -52,7 +52,7 @@ export const Loading = () => html`<div class="loading" role="status"><span class
   <i></i><i></i><i></i></div>`;
 
 export const Empty = ({ icon = "info", title, children, action }) => html`<div class="empty">
-  <${Icon} name=${icon} /><h3>${title}</h3>${children && html`<p>${children}</p>`}${action && html`<div
+  <${Icon} name=${icon} /><h2>${title}</h2>${children && html`<p>${children}</p>`}${action && html`<div
     class="row">${action}</div>`}</div>`;
 
 /** What went wrong, in the viewer's words and the server's. */

@@ -1,62 +1,56 @@
-// Lines and columns over time, by uPlot; the numbers are in a table for those who do not see them.
-import { html, useEffect, useRef, useSignal } from "../core/ui.js";
-import { day, language, number, short } from "../core/i18n.js";
-import { theme } from "../core/theme.js";
+// Columns and lines over time, drawn as SVG; the numbers are also in a table, for those who do not see them.
+import { classes, html, useEffect, useRef, useSignal } from "../core/ui.js";
+import { day, number, short } from "../core/i18n.js";
 
-const color = (name) => {
-  const probe = document.body.appendChild(Object.assign(document.createElement("i"), { hidden: true }));
-  probe.style.color = `var(--${name})`;
-  const found = getComputedStyle(probe).color;
-  probe.remove();
-  return found;
-};
+const LEFT = 46, RIGHT = 10, TOP = 12, BOTTOM = 24;
+const STEPS = [1, 2, 2.5, 5, 10];
 
-/**
- * @param {{times: number[], series: {name: string, values: number[], color: string, kind?: "columns"}[], label: string,
- *   write?: (value: number) => string, times_as?: (seconds: number) => string, height?: number}} props
- */
-export function Chart({ times, series, label, write = short, times_as: write_time = (seconds) => day(seconds * 1000),
-  height = 210 }) {
-  const box = useRef(/** @type {HTMLDivElement|null} */ (null));
-  const about = `${theme.value} ${language.value} ${series.map((one) => one.name)}`;
-  const ready = useSignal(false), chart = useRef(/** @type {any} */ (null));
+/** Round marks of an axis that ends above all values. @param {number} most @returns {number[]} */
+export function marks(most) {
+  const rough = Math.max(1, most) / 4, unit = 10 ** Math.floor(Math.log10(rough));
+  const step = (STEPS.find((one) => one * unit >= rough) ?? 10) * unit;
+  return Array.from({ length: Math.floor(Math.max(1, most) / step) + 2 }, (_, place) => place * step);
+}
+
+/** @param {{times: number[], series: {name: string, values: number[], color: string, kind?: "columns"}[], label: string, height?: number}} props
+ *   times: in milliseconds */
+export function Chart({ times, series, label, height = 220 }) {
+  const box = useRef(/** @type {HTMLElement|null} */ (null)), width = useSignal(600), at = useSignal(-1);
   useEffect(() => {
-    // A script of its own, which the page reads after the console's modules.
-    const uPlot = /** @type {any} */ (window).uPlot;
-    if (!uPlot) {
-      addEventListener("load", () => { ready.value = true; }, { once: true });
-      return;
-    }
-    const place = /** @type {HTMLDivElement} */ (box.current);
-    const axis = { stroke: color("muted"), grid: { stroke: color("line"), width: 1 }, ticks: { show: false },
-      font: "12px system-ui" };
-    const gap = times.length > 1 ? times[1] - times[0] : 86_400;
-    const columns = uPlot.paths.bars?.({ size: [0.62, 40], radius: 0.22 });
-    chart.current = new uPlot({
-      width: place.clientWidth || 300, height,
-      padding: [12, 8, 0, 0],
-      legend: { show: false },
-      cursor: { y: false, points: { size: 7 } },
-      scales: { ...(series.some((one) => one.kind) ? { x: { range: (_, low, high) => [low - gap / 2,
-        high + gap / 2] } } : {}), y: { range: (_, low, high) => [0, high > 0 ? high * 1.12 : 1] } },
-      axes: [{ ...axis, grid: { show: false }, values: (_, at) => at.map(write_time), space: 76 },
-        { ...axis, size: 54, values: (_, at) => at.map((value) => write(value)) }],
-      series: [{}, ...series.map((one) => ({
-        label: one.name, stroke: color(one.color), width: one.kind ? 0 : 2, points: { show: times.length < 3
-          && !one.kind },
-        fill: one.kind ? color(one.color) : undefined, paths: one.kind ? columns : undefined }))],
-    }, [times, ...series.map((one) => one.values)], place);
-    const watch = new ResizeObserver(() => chart.current?.setSize({ width: place.clientWidth, height }));
+    const place = /** @type {HTMLElement} */ (box.current);
+    const watch = new ResizeObserver(() => { width.value = Math.max(200, place.clientWidth); });
     watch.observe(place);
-    return () => { watch.disconnect(); chart.current?.destroy(); chart.current = null; };
-  }, [about, height, ready.value]);
-  useEffect(() => chart.current?.setData([times, ...series.map((one) => one.values)]), [JSON.stringify([times,
-    series.map((one) => one.values)])]);
-  return html`<figure><div class="chart" ref=${box} role="img" aria-label=${label}></div>
-    <figcaption class="legend">${series.map((one) => html`<span><i class=${one.color}>
-      </i>${one.name}</span>`)}</figcaption>
-    <table class="hidden-text"><caption>${label}</caption><tbody>${times.map((at, place) => html`<tr><th
-      scope="row">${write_time(at)}</th>
+    return () => watch.disconnect();
+  }, []);
+  const axis = marks(Math.max(...series.flatMap((one) => one.values)));
+  const inner = width.value - LEFT - RIGHT, step = inner / Math.max(1, times.length), every = Math.max(1,
+    Math.ceil(72 / step));
+  const x = (place) => LEFT + (place + 0.5) * step;
+  const y = (value) => height - BOTTOM - (value / axis[axis.length - 1]) * (height - TOP - BOTTOM);
+  const wide = Math.min(30, step * 0.64);
+  const move = (event) => {
+    const place = Math.floor((event.clientX - /** @type {HTMLElement} */ (box.current).getBoundingClientRect().left - LEFT) / step);
+    at.value = place >= 0 && place < times.length ? place : -1;
+  };
+  return html`<figure class="chart" ref=${box} onPointerMove=${move} onPointerLeave=${() => { at.value = -1; }}>
+    <svg width=${width.value} height=${height} role="img" aria-label=${label}>
+      ${axis.map((value) => html`<line key=${value} class="grid-line" x1=${LEFT} x2=${width.value - RIGHT}
+        y1=${y(value)} y2=${y(value)} />
+        <text x=${LEFT - 8} y=${y(value) + 4} text-anchor="end">${short(value)}</text>`)}
+      ${times.map((time, place) => place % every === 0 && html`<text key=${time} x=${x(place)} y=${height - 6}
+        text-anchor="middle">${day(time)}</text>`)}
+      ${at.value >= 0 && html`<rect class="here" x=${x(at.value) - step / 2} y=${TOP} width=${step}
+        height=${height - TOP - BOTTOM} />`}
+      ${series.map((one) => (one.kind === "columns" ? one.values.map((value, place) => value > 0 && html`<rect
+        key=${place} class=${one.color} rx="2"
+          x=${x(place) - wide / 2} y=${y(value)} width=${wide} height=${Math.max(1, y(0) - y(value))} />`)
+        : html`<polyline class=${classes("line", one.color)} points=${one.values.map((value,
+          place) => `${x(place)},${y(value)}`).join(" ")} />`))}</svg>
+    <figcaption class="legend">${series.map((one) => html`<span key=${one.name}><i class=${one.color}></i>${one.name}
+      ${at.value >= 0 && html`<strong class="number">${number(one.values[at.value] ?? 0)}</strong>`}</span>`)}
+      ${at.value >= 0 && html`<span>${day(times[at.value])}</span>`}</figcaption>
+    <table class="hidden-text"><caption>${label}</caption><tbody>${times.map((time, place) => html`<tr key=${time}><th
+      scope="row">${day(time)}</th>
       ${series.map((one) => html`<td>${one.name}: ${number(one.values[place] ?? 0)}</td>`)}</tr>`)}</tbody></table>
         </figure>`;
 }

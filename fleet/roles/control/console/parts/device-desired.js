@@ -11,7 +11,8 @@ import { Rows } from "./table.js";
 
 const NAMES = ["volume", "brightness", "theme", "timezone", "language"];
 const POLICIES = ["once", "enforce", "watch"];
-const STATES = { pending: "", sent: "info", confirmed: "good", changed: "", drift: "warn", refused: "bad", unsupported: "bad", unknown: "warn" };
+const STATES = { pending: "", sent: "info", confirmed: "good", changed: "", drift: "warn", refused: "bad",
+  unsupported: "bad", unknown: "warn" };
 
 export function DeviceDesired({ path }) {
   const found = useGet(`${path}/desired`);
@@ -20,7 +21,8 @@ export function DeviceDesired({ path }) {
     const after = await ask(`PATCH ${path}/desired`, { body: { desired, policies }, version: document.version });
     found.set(after);
     say(t("saved"), { undo: async () => {
-      const restored = await ask(`PATCH ${path}/desired`, { body: { desired: back }, version: after.version }).catch(sayFault);
+      const restored = await ask(`PATCH ${path}/desired`, { body: { desired: back },
+        version: after.version }).catch(sayFault);
       if (restored) found.set(restored);
     } });
   };
@@ -31,7 +33,8 @@ export function DeviceDesired({ path }) {
 }
 
 function State({ document, change, again }) {
-  const shown = (value) => (value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
+  const shown = (value) => (value === null || value === undefined ? "–" : typeof value === "object"
+    ? JSON.stringify(value) : String(value));
   const remove = (one) => {
     const tool = one.name.startsWith("tools.") && one.name.slice(6);
     change(tool ? { tools: { [tool]: null } } : { [one.name]: null }, {}, document).catch(sayFault);
@@ -41,10 +44,12 @@ function State({ document, change, again }) {
     aside=${html`<${Button} kind="quiet" icon="retry" label=${t("retry")} onClick=${again} />`}>
     ${own === 0 ? html`<p class="muted" style=${{ padding: "0 20px 18px" }}>${t("desired.none")}</p>` : html`
     <${Rows} items=${document.properties} label=${t("device.tab.desired")} row=${(one) => one.name} columns=${[
-      { name: t("desired.property"), show: (one) => html`<strong>${NAMES.includes(one.name) ? t(`desired.${one.name}`) : one.name}</strong>` },
+      { name: t("desired.property"), show: (one) => html`<strong>${NAMES.includes(one.name) ? t(`desired.${one.name}`)
+        : one.name}</strong>` },
       { name: t("desired.wanted"), show: (one) => html`<span class="wrap">${shown(one.desired)}</span>` },
       { name: t("desired.reported"), show: (one) => shown(one.reported) },
-      { name: t("query.state"), show: (one) => html`<span title=${one.text}><${Badge} kind=${STATES[one.state] ?? ""}>${t(`desired.state.${one.state}`)}<//></span>` },
+      { name: t("query.state"), show: (one) => html`<span title=${one.text}><${Badge}
+        kind=${STATES[one.state] ?? ""}>${t(`desired.state.${one.state}`)}<//></span>` },
       { name: t("desired.policy"), wide: true, show: (one) => t(`desired.policy.${one.policy}`) },
       { name: t("jobs.since"), wide: true, show: (one) => html`<${Time} at=${one.since} />` },
       { name: "", right: true, show: (one) => may("devices:command") && html`<${Button} kind="quiet" icon="close"
@@ -68,14 +73,20 @@ function Wish({ document, change }) {
     busy.value = false;
   };
   return html`<${Card} title=${t("desired.set")}><form class="form" onSubmit=${submit}>
-    <${Field} label=${t("desired.property")}><${Select} value=${name.value} choices=${NAMES.map((one) => [one, t(`desired.${one}`)])}
+    <${Field} label=${t("desired.property")}><${Select} value=${name.value} choices=${NAMES.map((one) => [one,
+      t(`desired.${one}`)])}
       onValue=${(one) => { name.value = one; value.value = null; }} /><//>
-    ${numeric ? html`<${Field} key=${name.value} label=${t("desired.value")}><${NumberInput} min="0" max="100" step="1" required value=${value.value}
+    ${numeric ? html`<${Field} key=${name.value} label=${t("desired.value")}><${NumberInput} min="0" max="100"
+      step="1" required value=${value.value}
         onValue=${(given) => { value.value = given; }} /><//>`
       : html`<${Field} key=${name.value} label=${t("desired.value")}><${TextInput} required value=${value.value ?? ""}
-        placeholder=${{ theme: "dark", timezone: "Asia/Shanghai", language: "zh" }[name.value]} onValue=${(given) => { value.value = given; }} /><//>`}
-    <${Field} label=${t("desired.policy")} hint=${t(`desired.policy.${policy.value}-about`)}><${Select} value=${policy.value}
-      choices=${POLICIES.map((one) => [one, t(`desired.policy.${one}`)])} onValue=${(one) => { policy.value = one; }} /><//>
+        placeholder=${{ theme: "dark", timezone: "Asia/Shanghai", language: "zh" }[name.value]}
+          onValue=${(given) => { value.value = given; }} /><//>`}
+    <${Field} label=${t("desired.policy")} hint=${t(`desired.policy.${policy.value}-about`)}><${Select}
+      value=${policy.value}
+      choices=${POLICIES.map((one) => [one, t(`desired.policy.${one}`)])} onValue=${(one) => { policy.value = one; }}
+        /><//>
     <${Fault} error=${error.value} />
-    <div class="actions"><${Button} type="submit" kind="main-action" busy=${busy.value}>${t("save")}<//></div></form><//>`;
+    <div class="actions"><${Button} type="submit" kind="main-action" busy=${busy.value}>${t("save")}<//></div></form>
+      <//>`;
 }

@@ -3,7 +3,8 @@ import { html } from "../core/ui.js";
 import { number, t } from "../core/i18n.js";
 import { Badge, Meter } from "./basics.js";
 
-const KINDS = { preparing: "info", running: "accent", paused: "warn", halted: "bad", stopping: "warn", done: "good",
+const KINDS = { scheduled: "", preparing: "info", running: "accent", paused: "warn", halted: "bad", stopping: "warn",
+  done: "good",
   stopped: "" };
 export const JobState = ({ job }) => html`<${Badge} kind=${KINDS[job.state] ?? ""}
   dot=${job.state === "running"}>${t(`job.state.${job.state}`)}<//>`;

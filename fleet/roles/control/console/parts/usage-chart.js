@@ -1,6 +1,6 @@
 // Turns of the last days as columns.
 import { html } from "../core/ui.js";
-import { day, t } from "../core/i18n.js";
+import { t } from "../core/i18n.js";
 import { to } from "../core/router.js";
 import { Card, Empty } from "./basics.js";
 import { Chart } from "./chart.js";
@@ -24,8 +24,7 @@ export function UsageChart({ days = 30, query = {} }) {
     return html`<${Card} title=${t("usage.turns-by-day")} aside=${html`<a
       href=${to(["usage"])}>${t("page.usage")}</a>`}>${items.length === 0
       ? html`<${Empty} icon="usage" title=${t("usage.none")}>${t("usage.none-about")}<//>`
-      : html`<${Chart} label=${t("usage.turns-by-day")} times=${found.map((one) => one.at / 1000)}
-        times_as=${(seconds) => day(seconds * 1000)} series=${[
+      : html`<${Chart} label=${t("usage.turns-by-day")} times=${found.map((one) => one.at)} series=${[
         { name: t("usage.turns"), values: found.map((one) => one.turns ?? 0), color: "accent", kind: "columns" },
         { name: t("usage.failed"), values: found.map((one) => one.failed ?? 0), color: "bad", kind: "columns" }]}
           />`}<//>`;
