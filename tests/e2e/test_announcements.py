@@ -1,0 +1,94 @@
+"""Announcements on a live fleet: control, worker, edge, api and broker are real, and simulated devices play."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from fleet.adapters.files.operator_tokens import OperatorTokens
+from fleet.core.permissions import SCOPES
+from fleet.workbench.sim.device import SimDevice
+from fleet.workbench.sim.profiles.profile import find_profile
+from tests.support.openai_server import Answer, OpenAiServer, run_openai_server
+from tests.support.ports import LOOPBACK, free_port
+from tests.support.process import accepts
+from tests.support.role_site import RoleSite, role_site
+from tests.support.scripted_server import tone
+from tests.support.until import until
+
+NEW, OTHER, OLD = "02:00:00:00:0f:01", "02:00:00:00:0f:02", "02:00:00:00:0f:03"
+LIMIT = 120.0
+TEXT = "Dinner is ready."
+
+
+class House:
+    """A site with control."""
+
+    def __init__(self, site: RoleSite, port: int, token: str, models: OpenAiServer) -> None:
+        self.site, self.models = site, models
+        self._url, self._headers = f"http://{LOOPBACK}:{port}", {"Authorization": f"Bearer {token}"}
+
+    async def ask(self, verb: str, **more: Any) -> Any:
+        method, _, path = verb.partition(" ")
+        async with httpx2.AsyncClient(
+            base_url=self._url, headers=self._headers, trust_env=False, timeout=LIMIT
+        ) as client:
+            found = await client.request(method, f"/v1{path}", **more)
+            assert found.status_code < 300, found.text
+            return found.json()
+
+    async def until(self, verb: str, reached: Any) -> Any:
+        async with asyncio.timeout(LIMIT):
+            while not reached(found := await self.ask(verb)):
+                await asyncio.sleep(0.2)
+        return found
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    token = OperatorTokens(tmp_path / "operator-tokens").add("test", frozenset(SCOPES))
+    with run_openai_server() as models, role_site(tmp_path, models.url) as site:
+        models.speech(Answer([tone(3.0)], kind="audio/pcm"))
+        port = free_port()
+        site.edge()
+        site.api()
+        site.worker(FLEET_HTTP_PUBLIC=f"http://{LOOPBACK}:{site.http_port}")
+        site.start("control", FLEET_CONTROL_PORT=str(port), FLEET_DATA_DIR=str(tmp_path))
+        await asyncio.to_thread(until, lambda: accepts(site.http_port) and accepts(port), LIMIT)
+        await asyncio.to_thread(until, lambda: site.edges() == 1, LIMIT)
+        yield House(site, port, token, models)
+        crashes = [line for role in site.roles for line in role.lines if "crashed" in str(line["message"])]
+    assert crashes == []
+
+
+async def test_idle_devices_play_one_synthesis_and_an_old_one_shows_the_text(house: House) -> None:
+    devices = {mac: SimDevice(find_profile(profile), ota_url=house.site.ota, mac=mac) for mac, profile in PROFILES}
+    async with devices[NEW].running(), devices[OTHER].running(), devices[OLD].running():
+        await house.until("GET /devices?filter=online", lambda found: len(found["items"]) == len(devices))
+        made = await house.ask("POST /announcements", json={"text": TEXT, "query": ""})
+        number = made["job"]["id"]
+        ended = await house.until(f"GET /announcements/{number}", lambda found: found["job"]["state"] == "done")
+        assert ended["receipts"] == {"notify: played": 2, "alert: shown": 1}
+        for mac in (NEW, OTHER):
+            assert await devices[mac].until(LIMIT, lambda mac=mac: bool(devices[mac].journal.find("notified")))
+            assert devices[mac].journal.find("notified")[0].detail["fault"] == ""
+            assert [one.detail["text"] for one in devices[mac].journal.find("subtitle")] == [TEXT]
+        assert not devices[OLD].journal.find("notify")
+
+        made = await house.ask("POST /announcements", json={"text": TEXT, "device": NEW})
+        assert await devices[NEW].until(LIMIT, lambda: len(devices[NEW].journal.find("notify")) == 2)
+        assert await devices[NEW].until(LIMIT, lambda: devices[NEW].report.counters["downlink_played"] > 50)
+        assert await devices[NEW].wake()
+        number = made["job"]["id"]
+        await house.until(f"GET /announcements/{number}", lambda found: found["job"]["state"] == "done")
+        (row,) = (await house.ask(f"GET /jobs/{number}/executions"))["items"]
+        assert row["state"] == "ok" and row["text"].startswith("notify: ")
+    asked = [one for one in house.models.requests if one.path.endswith("audio/speech")]
+    assert len(asked) == 1, "one synthesis for all devices, and for the same text again"
+    assert all(device.report.violations == [] for device in devices.values())
+
+
+PROFILES = ((NEW, "P9"), (OTHER, "P9"), (OLD, "P1"))
