@@ -21,8 +21,8 @@ from fleet.wire.control.calls import SayRequest, TurnRequest, TurnState
 from fleet.wire.edge_messages import SayEvent, UtteranceEvent
 
 _IDLE = (
-    "the device is in no conversation, and no stock device can be made to speak then; firmware from 2.5 on plays a "
-    "sound file (fleet devices notify)"
+    "the device is in no conversation; an announcement (POST /v1/announcements) reaches it now: firmware from 2.5 on "
+    "plays it, older firmware shows it"
 )
 _FULL = "too many texts wait in this part of the fleet; try again later"
 
