@@ -1,17 +1,14 @@
 """`/console/`: the files of the console, a single page that uses only the API below `/v1`. They need no token."""
 
-import asyncio
 import base64
 import gzip
 import hashlib
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Final
 
-import brotli
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
@@ -29,11 +26,6 @@ _KINDS = {
     ".svg": "image/svg+xml",
 }
 """Files with other endings are not served."""
-CODINGS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
-    "br": partial(brotli.compress, mode=brotli.MODE_TEXT),
-    "gzip": partial(gzip.compress, mtime=0),
-}
-"""The better one first. Browsers take it over HTTPS and from their own machine."""
 _POLICY = "Content-Security-Policy"
 _HOST = re.compile(r"[\w.-]{1,253}", re.ASCII)
 _IMPORT_MAP = re.compile(r'<script type="importmap">(?P<text>.*?)</script>', re.DOTALL)
@@ -105,11 +97,8 @@ class ConsoleRoutes:
             headers[_POLICY] += f"; connect-src 'self' {' '.join(self._talks.of(request.url.hostname or ''))}"
         if request.headers.get("if-none-match") == found.tag:
             return Response(None, 304, headers)
-        accepted = {one.partition(";")[0].strip() for one in request.headers.get("accept-encoding", "").split(",")}
-        for coding in CODINGS:
-            if coding in accepted:
-                packed = await asyncio.to_thread(pack, found, coding)
-                return Response(packed, 200, {**headers, "Content-Encoding": coding})
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(pack(found), 200, {**headers, "Content-Encoding": "gzip"})
         return Response(found.body, 200, headers)
 
 
@@ -121,9 +110,9 @@ def read_files() -> dict[str, ConsoleFile]:
 
 
 @cache
-def pack(file: ConsoleFile, coding: str) -> bytes:
-    """Return a file compressed. The larger ones take a tenth of a second, once: call it in a thread."""
-    return CODINGS[coding](file.body)
+def pack(file: ConsoleFile) -> bytes:
+    """Return a file compressed."""
+    return gzip.compress(file.body, 9, mtime=0)
 
 
 def _read(path: Path) -> ConsoleFile:
