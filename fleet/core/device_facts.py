@@ -23,6 +23,8 @@ class DeviceFacts:
     serial: str = ""
     client: str = ""
     language: str = ""
+    key: str = ""
+    """Id of the key of its password: that of its connection, else of its last bootstrap."""
     online: bool = False
     presence_at: int = 0
     """When it connected, or when its connection ended."""

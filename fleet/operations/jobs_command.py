@@ -17,6 +17,7 @@ from fleet.operations.connect import operation
 from fleet.operations.control_access import open_control
 from fleet.operations.desired_command import patch_of
 from fleet.operations.inputs import checked, read_pair
+from fleet.operations.job_options import read_share, read_stages
 from fleet.operations.jobs_table import JobScreen, progress_line
 from fleet.operations.json_output import AsJson, AsJsonLines, print_json, print_result
 from fleet.operations.listing import print_list
@@ -49,6 +50,7 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     shadow: Annotated[bool, typer.Option("--shadow", help="Desire name=value, as devices desired does.")] = False,
     policy_of: Annotated[list[str] | None, typer.Option("--keep", help="With --shadow: volume=enforce.")] = None,
     agent: Annotated[str, typer.Option(help="Name of the agent that the devices get.")] = "",
+    rotate: Annotated[str, typer.Option(help="Move the devices to the key with this id, which signs now.")] = "",
     stages: Annotated[str, typer.Option(help="Shares or numbers of devices, the last is all: 20,10%,100%.")] = "100%",
     soak: Annotated[int, typer.Option(min=0, help="Seconds to watch a stage before the next one.")] = 0,
     approve: Annotated[bool, typer.Option("--approve", help="A person begins each further stage.")] = False,
@@ -68,12 +70,13 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     as_json: AsJson = False,
 ) -> int:
     """Make a job; it begins at once, or when --starts says. It halts by itself when too many devices fail."""
-    shares = [_stage(part.strip(), soak, sample, approve=approve) for part in stages.split(",")]
-    policy = {"stages": shares, "rate": rate, "window": window, "halt_share": _share(halt), "halt_sample": sample}
+    shares = read_stages(stages, soak, sample, approve=approve)
+    policy = {"stages": shares, "rate": rate, "window": window, "halt_share": read_share(halt), "halt_sample": sample}
     policy |= {"retries": retries, "quiet": quiet, "idle": not any_time, "expires_seconds": expires}
     asked: dict[str, Any] = {"name": name, "query": query, "continuous": continuous, "policy": policy}
-    asked |= {key: text for key, text in {"tool": tool, "starts": starts, "supersedes": supersedes}.items() if text}
-    kinds = {"reboot": reboot, "collect": collect, "shadow": shadow, "agent": agent}
+    texts = {"tool": tool, "key": rotate, "starts": starts, "supersedes": supersedes}
+    asked |= {field: text for field, text in texts.items() if text}
+    kinds = {"reboot": reboot, "collect": collect, "shadow": shadow, "agent": agent, "rotate_credentials": rotate}
     asked |= _work(kinds, arguments or (), policy_of or ())
     async with open_control(settings) as control:
         asked |= {"agent": (await find_agent(control, agent)).id} if agent else {}
@@ -248,24 +251,6 @@ async def _steer(settings: Settings, job: int, verb: Literal["pause", "continue"
 
 def _report(job: Job, *, as_json: bool) -> None:
     print_result("jobs", [job], f"job {job.id} is {job.state}", as_json=as_json)
-
-
-def _stage(text: str, soak: int, sample: int, *, approve: bool) -> dict[str, Any]:
-    size: dict[str, Any] = {"share": _share(text)} if text.endswith("%") else {"count": _number(text)}
-    return {**size, "soak_seconds": soak, "min_sample": sample, "approve": approve}
-
-
-def _share(text: str) -> float:
-    try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        raise ConfigError(f"write a share such as 5%: {visible(text)}") from None
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise ConfigError(f"write a share such as 5% or a number of devices: {visible(text)}")
-    return int(text)
 
 
 def _execution_state(text: str) -> ExecutionState:

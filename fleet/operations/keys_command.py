@@ -12,9 +12,12 @@ from fleet.ground import runtime
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.operations.connect import open_publisher, open_store, operation
+from fleet.operations.control_access import find_control
+from fleet.operations.job_options import read_share, read_stages
 from fleet.operations.json_output import AsJson, print_json
 from fleet.operations.listing import print_list
 from fleet.operations.rotation import KeysFile, Pace, Rotation
+from fleet.operations.rotation_job import RotationJob
 
 app = typer.Typer(help="Keys from which passwords derive: list, rotate.", no_args_is_help=True)
 
@@ -31,7 +34,7 @@ async def list_keys(settings: Settings, as_json: AsJson = False) -> None:
 
 @app.command()
 @operation
-async def rotate(
+async def rotate(  # noqa: PLR0913 - the arguments are the command line
     settings: Settings,
     settle: Annotated[
         float, typer.Option(min=2, help="Wait after each change of the file, in seconds; all processes read it then.")
@@ -40,6 +43,13 @@ async def rotate(
     reconnect_limit: Annotated[
         float, typer.Option("--patience", min=0, help="Longest wait, in seconds, for the devices to reconnect.")
     ] = 1800.0,
+    stages: Annotated[str, typer.Option(help="Shares or numbers of devices, the last is all: 20,10%,100%.")] = "100%",
+    soak: Annotated[int, typer.Option(min=0, help="Seconds to watch a stage before the next one.")] = 0,
+    window: Annotated[int, typer.Option(help="Devices that restart at a time.")] = 50,
+    halt: Annotated[str, typer.Option(help="Share of failures at which it halts.")] = "10%",
+    direct: Annotated[
+        bool, typer.Option(help="Without control: restart the devices from here, without stages and halt.")
+    ] = False,
     force: Annotated[
         bool, typer.Option(help="Remove the old key now; devices that still need it must be switched off and on.")
     ] = False,
@@ -47,9 +57,9 @@ async def rotate(
 ) -> int:
     """Replace the signing key and lock no device out. An interrupted rotation continues when you run it again.
 
-    The command adds a new key, then signs with it, then restarts idle devices that have an older password. When no
-    device needs the old key, the command removes it. Exit code 1: some devices still need the old key, which stays
-    valid. With --json the steps go to the standard error.
+    The command adds a new key, then signs with it, then restarts idle devices that have an older password, as a job of
+    control if one is known. When no device needs the old key, the command removes it. Exit code 1: some devices still
+    need the old key, which stays valid. With --json the steps go to the standard error.
     """
     file = KeysFile(_path(settings))
     name = f"fleet-keys-{secrets.token_hex(4)}"
@@ -61,7 +71,11 @@ async def rotate(
         if force:
             rotation.retire()
         else:
-            remaining = await rotation.run()
+            policy = {"stages": read_stages(stages, soak), "rate": rate, "window": window}
+            policy |= {"halt_share": read_share(halt)}
+            async with find_control(settings, direct=direct) as control:
+                job = control and RotationJob(control, policy, reconnect_limit, show=not as_json)
+                remaining = await rotation.run(job.run if job else None)
     if as_json:
         keys = [dict(zip(_COLUMNS, row, strict=True)) for row in _rows(file)]
         print_json("keys", keys, needed_by=[entry.device.mac for entry in remaining])

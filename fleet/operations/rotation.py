@@ -20,7 +20,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 
 Step = Literal["accept", "sign", "reboot"]
 Publish = Callable[[str, bytes], bool]
+Restart = Callable[[str], Awaitable[None]]
 
 RETRY_SECONDS = 300.0
 """A device that has not reconnected within this time is asked again; an idle device needs half a minute."""
@@ -133,8 +134,11 @@ class Rotation:
         self._asked: dict[str, float] = {}
         """When each device was asked to restart, by MAC, on the loop's clock."""
 
-    async def run(self) -> list[Entry]:
+    async def run(self, restart: Restart | None = None) -> list[Entry]:
         """Do the remaining steps; return the devices that still need the old key.
+
+        Args:
+            restart: Moves the devices to a key, given its id; without it, this object asks them itself.
 
         Raises:
             ConfigError: The keys file cannot be used.
@@ -145,7 +149,13 @@ class Rotation:
             await self._accept()
         if step in ("accept", "sign"):
             await self._sign()
-        remaining = await self._reboot()
+        if restart is None:
+            remaining = await self._reboot()
+        else:
+            newest = self._file.read().ids[0]
+            await restart(newest)
+            remaining = _older(await self._registry.entries(), newest)
+            self._report_older(remaining)
         if not remaining:
             self.retire()
         return remaining
@@ -171,21 +181,29 @@ class Rotation:
         await asyncio.sleep(self._pace.settle)
 
     async def _reboot(self) -> list[Entry]:
-        """Restart devices with an older password until none has one or the time is over; return those that have."""
+        """Restart devices with an older password until none has one or the time is over; return those that have.
+
+        All devices are read at the beginning and in the end; in between, only those that are left.
+        """
         newest = self._file.read().ids[0]
         loop = asyncio.get_running_loop()
         deadline, reported = loop.time() + self._pace.reconnect_limit, -1
-        self._report_unconfirmed(await self._registry.entries())
+        entries = await self._registry.entries()
+        self._report_unconfirmed(entries)
+        remaining = _older(entries, newest)
         while True:
-            remaining = [entry for entry in await self._registry.entries() if key_of(entry) != newest]
-            online = sum(entry.device.online for entry in remaining)
             if len(remaining) != reported:
                 reported = len(remaining)
-                self._report(f"devices with an older password: {reported}, online: {online}")
-            if not online or loop.time() >= deadline:
-                return remaining
+                self._report_older(remaining)
+            if not any(entry.device.online for entry in remaining) or loop.time() >= deadline:
+                return _older(await self._registry.entries(), newest)
             await self._restart(remaining, loop.time)
             await asyncio.sleep(POLL_SECONDS)
+            remaining = _older(await self._registry.again(remaining), newest)
+
+    def _report_older(self, remaining: Sequence[Entry]) -> None:
+        online = sum(entry.device.online for entry in remaining)
+        self._report(f"devices with an older password: {len(remaining)}, online: {online}")
 
     def _report_unconfirmed(self, entries: Sequence[Entry]) -> None:
         unconfirmed = sum(entry.connected is None for entry in entries)
@@ -205,6 +223,10 @@ class Rotation:
             self._asked[device.mac] = clock()
             self._publish(down_topic(device.mac), DIALECT.send(restart()))
             await asyncio.sleep(1 / self._pace.rate)
+
+
+def _older(entries: Sequence[Entry], newest: str) -> list[Entry]:
+    return [entry for entry in entries if key_of(entry) != newest]
 
 
 def key_of(entry: Entry) -> str:

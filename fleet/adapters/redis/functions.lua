@@ -591,7 +591,8 @@ local function presence(K, A)
   end
   redis.call('HSET', K[1], unpack(fields))
   if known[16] ~= A[1] or online and known[1] ~= A[2] then
-    emit(K[9], online and 'device.online' or 'device.offline', A[4], '{}')
+    local key = online and known[12] == A[2] and string.match(known[11] or '', '^device%.([%w_-]+)')
+    emit(K[9], online and 'device.online' or 'device.offline', A[4], key and '{"key":"' .. key .. '"}' or '{}')
   end
   if at / 1000 - tonumber(known[8] or '0') > RENEWED_AFTER then redis.call('EXPIRE', K[1], A[3]) end
   if online then

@@ -39,7 +39,7 @@ _ORDER: Mapping[str, Callable[[ColumnElement[int], int], Clause]] = {
     ">": lambda column, value: column > value,
     ">=": lambda column, value: column >= value,
 }
-_TEXTS = ("name", "notes", "board", "serial", "language", "state")
+_TEXTS = ("name", "notes", "board", "serial", "language", "key", "state")
 _INDEXED_TEXTS = ("name", "board", "state")
 _NUMBERS = {"firmware": "firmware_number"}
 

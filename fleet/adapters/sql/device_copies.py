@@ -20,7 +20,7 @@ MOST_STRANGERS = 20_000
 PAGE = 100
 """Devices of one transaction: with SQLite, others wait for it."""
 _COMPARED = (
-    *("state", "stranger", "board", "firmware", "serial", "client", "language", "online"),
+    *("state", "stranger", "board", "firmware", "serial", "client", "language", "key", "online"),
     *("presence_at", "first_seen", "last_seen", "last_boot", "tool_list"),
 )
 _Values = dict[str, Any]
@@ -162,7 +162,9 @@ def _new(facts: DeviceFacts) -> _Values:
 
 def _merged(row: Row[Any], facts: DeviceFacts) -> _Values:
     """Return the values of a row after the facts: what Redis has lost or dropped stays as it was."""
-    values = {name: getattr(facts, name) or getattr(row, name) for name in ("board", "firmware", "serial", "language")}
+    values = {
+        name: getattr(facts, name) or getattr(row, name) for name in ("board", "firmware", "serial", "language", "key")
+    }
     seen = [at for at in (row.first_seen, facts.presence_at, facts.last_boot) if at]
     # A code that is not shown any more means that bootstrap still refuses the device.
     state = facts.state or ("refused" if row.state == "waiting" else row.state)

@@ -18,7 +18,7 @@ from fleet.adapters.sql.device_conditions import Conditions, names_at_most
 from fleet.adapters.sql.schema import DEVICE, DEVICE_TAG, LISTED_TOOL
 from fleet.core.query.conditions import EVERYTHING, Condition
 
-CountedField = Literal["board", "firmware", "online", "state", "agent", "language", "tool"]
+CountedField = Literal["board", "firmware", "online", "state", "agent", "language", "key", "tool"]
 COUNTED_FIELDS: tuple[CountedField, ...] = get_args(CountedField)
 MOST_VALUES = 100
 """Values of a field that are given, the most frequent ones."""

@@ -50,6 +50,7 @@ class RegisteredDevice:
     serial: str
     client: str
     language: str
+    key: str
     online: bool
     first_seen: int
     last_seen: int

@@ -66,6 +66,7 @@ DEVICE = Table(
     Column("serial", String(64), nullable=False, server_default=""),
     Column("client", String(64), nullable=False, server_default=""),
     Column("language", String(32), nullable=False, server_default=""),
+    Column("key", String(32), nullable=False, server_default=""),
     Column("online", Boolean, nullable=False, server_default=false()),
     Column("first_seen", BigInteger, nullable=False, server_default="0"),
     Column("last_seen", BigInteger, nullable=False, server_default="0"),
@@ -86,6 +87,7 @@ DEVICE = Table(
     Index("device_tenant_state", "tenant", "state", "mac"),
     Index("device_tenant_agent", "tenant", "agent", "mac"),
     Index("device_tenant_language", "tenant", "language", "mac"),
+    Index("device_tenant_key", "tenant", "key", "mac"),
     Index("device_tenant_tool_list", "tenant", "tool_list", "mac"),
     Index("device_stranger", "last_seen", "mac", sqlite_where=text("stranger"), postgresql_where=text("stranger")),
 )

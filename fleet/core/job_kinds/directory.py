@@ -6,6 +6,7 @@ from typing import Any, Final
 from fleet.core.job_kinds.agent import agent_terms
 from fleet.core.job_kinds.announce import announce_terms
 from fleet.core.job_kinds.calls import call_terms, collect_terms
+from fleet.core.job_kinds.rotate_credentials import rotation_terms
 from fleet.core.job_kinds.shadow import shadow_terms
 from fleet.core.job_kinds.terms import JobTerms
 from fleet.wire.job_states import JobKind
@@ -14,6 +15,7 @@ TERMS: Final[dict[JobKind, Callable[[Mapping[str, Any]], JobTerms]]] = {
     "tool": lambda body: call_terms(body["tool"], body["arguments"]),
     "reboot": lambda _: call_terms("self.reboot"),
     "announce": announce_terms,
+    "rotate_credentials": lambda body: rotation_terms(body["key"]),
     "collect": lambda body: collect_terms(body["collect"]),
     "shadow": lambda body: shadow_terms(body["shadow"]),
     "agent": lambda _: agent_terms(),

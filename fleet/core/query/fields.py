@@ -86,6 +86,7 @@ DEVICE_FIELDS: Mapping[str, Field] = {
     "board": _texts("the board's type, as the firmware tells it"),
     "serial": _texts("the serial number"),
     "language": _texts("the language of the firmware, as a code"),
+    "key": _texts("the id of the key of its password: of its connection, else of its last bootstrap"),
     "agent": _texts("the name of the agent that is assigned to the device, else to its groups; not that of the site"),
     "group": _texts("the name of a static group that the device is in"),
     "tool": _texts("the name of a tool that the device offers"),

@@ -16,7 +16,8 @@ from fleet.wire.control.jobs import JobPolicy, JobRequest
 def body_of(job: JobRequest) -> dict[str, Any]:
     """Return what is stored of a request besides query and policy."""
     shadow = job.shadow.model_dump(mode="json", exclude_unset=True) if job.shadow else None
-    more = {name: value for name, value in {"shadow": shadow, "agent": job.agent}.items() if value is not None}
+    parts = {"shadow": shadow, "agent": job.agent, "key": job.key or None}
+    more = {name: value for name, value in parts.items() if value is not None}
     return {"tool": job.tool, "arguments": job.arguments, "collect": job.collect, **more}
 
 

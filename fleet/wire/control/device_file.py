@@ -24,7 +24,7 @@ LONGEST_LINE = 32_000
 MOST_COLUMNS = 100
 COLUMNS = ("mac", "name", "notes", "serial", "attributes")
 REPORTED = (
-    *("agent", "state", "board", "firmware", "client", "language", "online"),
+    *("agent", "state", "board", "firmware", "client", "language", "key", "online"),
     *("first_seen", "last_seen", "last_boot", "version"),
 )
 """What a file that was written here says beyond them; reading passes over it. An agent is assigned, not imported."""

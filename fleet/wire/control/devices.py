@@ -41,6 +41,7 @@ class Device(Shape):
     serial: str | None = None
     client: str | None = None
     language: str | None = None
+    key: str | None = None
     online: bool | None = None
     first_seen: Time | None = None
     last_seen: Time | None = None

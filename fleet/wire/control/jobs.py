@@ -115,6 +115,8 @@ class JobRequest(Shape):
     """Of the kind `shadow`: the change of each device's desired state."""
     agent: Annotated[int, Field(ge=1, lt=2**62)] | None = None
     """Of the kind `agent`: the id of the agent that each device gets."""
+    key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
+    """Of the kind `rotate_credentials`: the id of the key that signs now."""
     query: QueryText
     continuous: bool = False
     """Whether devices that the query means later join, each once, until the job expires."""
@@ -134,6 +136,8 @@ class JobRequest(Shape):
             raise ValueError("a job of the kind shadow or agent has the field of its name, and no other kind has it")
         if self.shadow is not None and "agent" in self.shadow.desired.model_fields_set:
             raise ValueError("the kind agent gives agents to devices")
+        if (self.kind == "rotate_credentials") != bool(self.key):
+            raise ValueError("a job of the kind rotate_credentials names a key, and no other kind does")
         return self
 
 
@@ -169,6 +173,7 @@ class Job(Shape):
     arguments: dict[str, Any]
     shadow: dict[str, Any] | None = None
     agent: int | None = None
+    key: str
     query: str
     continuous: bool
     policy: JobPolicy

@@ -70,6 +70,13 @@ async def test_presence_tells_of_each_change_once(store: Store, mac: str, events
     assert [kind for kind, _ in await events.new()] == ["device.online", "device.online", "device.offline"]
 
 
+async def test_presence_tells_with_which_key_a_device_is_connected(store: Store, mac: str, events: Events) -> None:
+    devices = Devices(store)
+    for epoch, user in ((1, "device.k1"), (2, ""), (3, "device.k-2.first.7"), (4, "someone")):
+        await devices.appear(mac, online=True, epoch=epoch, user=user)
+    assert [data for _, data in await events.new()] == [{"key": "k1"}, {}, {"key": "k-2"}, {}]
+
+
 async def test_devices_of_a_restarted_broker_are_told_to_be_offline(
     store: Store, owner: Owner, mac: str, events: Events
 ) -> None:

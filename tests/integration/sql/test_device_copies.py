@@ -68,6 +68,9 @@ async def test_a_device_that_bootstrapped_and_connected_is_copied(
     assert row.first_seen and row.last_seen >= row.last_boot >= row.first_seen
     assert await DeviceRows(database, MINE).read(SECOND) is None, "nothing is known of it"
     assert await copies.refresh([MAC]) == 0, "nothing is different"
+    await Devices(store).appear(MAC, online=True, epoch=6, user="device.k2.first.1")
+    await copies.refresh([MAC])
+    assert (await read(database, MAC)).key == "k2"
 
 
 async def test_a_registered_device_keeps_its_tenant_and_what_people_wrote(

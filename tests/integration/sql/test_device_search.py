@@ -101,6 +101,7 @@ def make_devices(seed: int, tenant: int, first: int) -> list[RegisteredDevice]:
                 serial=f"SN-{number}",
                 client="",
                 language="",
+                key=f"k{number % 2}",
                 online=random_.random() < 0.6,
                 first_seen=0,
                 last_seen=random_.choice([0, round((NOW.timestamp() - random_.randrange(600_000)) * 1000)]),
@@ -288,7 +289,9 @@ async def test_a_search_reads_names_that_were_changed(database: Database) -> Non
     assert (await search.page(parse("salon", DEVICE_FIELDS, NOW))).devices == []
 
 
-@pytest.mark.parametrize("field", ["board", "firmware", "online", "state", "agent", "language", "tool", "tag.site"])
+@pytest.mark.parametrize(
+    "field", ["board", "firmware", "online", "state", "agent", "language", "key", "tool", "tag.site"]
+)
 async def test_counts_by_a_field_are_those_of_the_devices(
     database: Database, monkeypatch: pytest.MonkeyPatch, field: str
 ) -> None:

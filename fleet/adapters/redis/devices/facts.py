@@ -14,11 +14,12 @@ from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.core.device_facts import DeviceFacts
 from fleet.wire.control.device_texts import DeviceState
+from fleet.wire.identity import parse_username
 
 PAGE: Final = 100
 """Devices that are read at once."""
 _OWNED = re.compile(r"f:\{\d+\}:o:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})")
-_RECORD = ("on", "ep", "tp", "board", "fw", "lang", "pg", "tep")
+_RECORD = ("on", "ep", "tp", "board", "fw", "lang", "pg", "tep", "cu", "cep", "kid")
 _ADMISSION = ("bound", "client", "serial", "how", "unbound")
 _LONGEST = 64
 _DECIDED = ("code", "mac", "key")
@@ -139,7 +140,8 @@ def _facts(
     revoked: bool,
     refusal: tuple[int, str] | None,
 ) -> DeviceFacts:
-    on, epoch, changed, board, firmware, language, pages, tools = record
+    on, epoch, changed, board, firmware, language, pages, tools, user, reported, issued = record
+    named = parse_username(user or "") if reported == epoch else None
     bound, client, serial, how, unbound = admission
     refused_at, reason = refusal or (0, "")
     decided = bool(bound) and (how or ("code" if client else "mac")) in _DECIDED
@@ -154,6 +156,7 @@ def _facts(
         serial=_short(serial),
         client=_short(client),
         language=_short(language)[:32],
+        key=named.key_id if named else _short(issued)[:32],
         online=on == "1",
         presence_at=_presence_at(on == "1", epoch, changed),
         last_boot=round((boot or 0) * 1000),

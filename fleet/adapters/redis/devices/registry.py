@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -59,6 +59,13 @@ class DeviceRegistry:
         """Return all devices with a bootstrap within the last 90 days, ordered by MAC; remove the others."""
         entries = [entry for shard in range(self._store.keys.shards) for entry in await self._of(shard)]
         return sorted(entries, key=lambda entry: entry.device.mac)
+
+    async def again(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return the present entries of some devices."""
+        members, found = [(one.device.mac, one.seen.timestamp()) for one in entries], list[Entry]()
+        for at in range(0, len(members), _AT_ONCE):
+            found += await self._read(members[at : at + _AT_ONCE])
+        return found
 
     async def _of(self, shard: int) -> list[Entry]:
         index, now = self._store.keys.seen(shard), datetime.now(UTC).timestamp()

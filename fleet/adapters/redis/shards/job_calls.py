@@ -16,6 +16,7 @@ from fleet.adapters.redis import keys as names
 from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.operator_calls import MOST_RECORDS, CallState
+from fleet.wire.identity import parse_username
 from fleet.wire.operator_calls import OperatorCall
 
 MOST_QUEUED: Final = 500
@@ -145,6 +146,15 @@ class JobCalls:
             pipe.hmget(self._store.keys.operator_call(mac, call), ["st", "out", "text"])
         found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute())) if calls else []
         return [None if st is None else (out if st == "ended" else st, text or "") for st, out, text in found]
+
+    async def keys(self, macs: Sequence[str]) -> Mapping[str, str]:
+        """Return the id of the key with which each device is connected, of those whose broker reported it."""
+        keys, pipe = self._store.keys, self._store.client.pipeline(transaction=False)
+        for mac in macs:
+            pipe.hmget(keys.device(mac), ["cu", "cep", "ep"])
+        found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute())) if macs else []
+        users = {mac: parse_username(user or "") for mac, (user, at, now) in zip(macs, found, strict=True) if at == now}
+        return {mac: user.key_id for mac, user in users.items() if user is not None}
 
     async def look(self, macs: Sequence[str]) -> Mapping[str, DeviceNow]:
         """Return what decides whether devices get their calls now."""

@@ -30,7 +30,7 @@ class CallTask(JobTask):
     """
 
     def __init__(self, job: JobRow, calls: JobCalls) -> None:
-        self.terms = terms_of_job(job)
+        self.terms, self._body = terms_of_job(job), job.body
         self._policy, self._calls = policy_of(job), calls
 
     def call(self, mac: str, name: str) -> OperatorCall:

@@ -9,6 +9,7 @@ from fleet.adapters.sql.job_rows import JobRow
 from fleet.roles.control.job_tasks.agent import AgentTask
 from fleet.roles.control.job_tasks.announce import AnnounceTask
 from fleet.roles.control.job_tasks.calls import CallOutcomes, CallTask
+from fleet.roles.control.job_tasks.rotate_credentials import RotationTask
 from fleet.roles.control.job_tasks.shadow import ShadowTask
 from fleet.roles.control.job_tasks.task import JobTask, OutcomeSource
 from fleet.wire.job_states import JobKind
@@ -38,6 +39,7 @@ class JobTasks:
             "announce": announce,
             "shadow": lambda job: ShadowTask(job, database),
             "agent": lambda job: AgentTask(job, database, store),
+            "rotate_credentials": lambda job: RotationTask(job, calls),
         }
         """By kind."""
 

@@ -274,6 +274,7 @@ def shape_of(row: JobRow) -> Job:
         arguments=dict(terms.arguments),
         shadow=row.body.get("shadow"),
         agent=row.body.get("agent"),
+        key=row.body.get("key", ""),
         query=row.query,
         continuous=row.continuous,
         policy=JobPolicy.model_validate(dict(row.policy), extra="ignore"),
