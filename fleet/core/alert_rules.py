@@ -19,6 +19,7 @@ class Threshold:
 THRESHOLDS: Final[Mapping[AlertRule, Mapping[str, Threshold]]] = {
     "flapping": {"connections": Threshold(6, 2, 1_000), "minutes": Threshold(10, 1, 120)},
     "silent": {"days": Threshold(7, 1, 365)},
+    "drift": {},
     "tools": {
         "share": Threshold(0.5, 0.01, 1),
         "sample": Threshold(20, 1, 100_000),
@@ -30,6 +31,7 @@ THRESHOLDS: Final[Mapping[AlertRule, Mapping[str, Threshold]]] = {
 MEANINGS: Final[Mapping[AlertRule, str]] = {
     "flapping": "A device connected `connections` times within `minutes`.",
     "silent": "A device has not been connected for `days`.",
+    "drift": "A device differs from its desired state, and nothing corrects it now.",
     "tools": "More than `share` of the calls of a tool failed within `minutes`, of at least `sample` calls.",
     "jobs": "A job halted, or more than `share` of its devices failed when it was done.",
     "waiting": "A job has waited for a person, or for devices of its stage, for `hours`.",

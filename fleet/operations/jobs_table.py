@@ -58,7 +58,9 @@ def table_of(job: Job) -> Table:
     table.add_row(cell(f"job {job.id}"), cell(job.name))
     table.add_row("state", cell(state))
     table.add_row("stage", f"{job.stage} of {len(job.policy.stages)}")
-    table.add_row("devices", ProgressBar(total=max(1, job.devices), completed=ended, width=_BAR))
+    share = f", {100 * ended // job.devices} %" if job.devices else ""
+    table.add_row("devices", f"{ended} of {job.devices}{share}")
+    table.add_row("", ProgressBar(total=max(1, job.devices), completed=ended, width=_BAR))
     for name in EXECUTION_STATES:
         if counts[name]:
             table.add_row(name.replace("_", " "), str(counts[name]))

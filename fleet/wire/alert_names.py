@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, get_args
 
-AlertRule = Literal["flapping", "silent", "tools", "jobs", "waiting"]
+AlertRule = Literal["flapping", "silent", "drift", "tools", "jobs", "waiting"]
 ALERT_RULES: Final[tuple[AlertRule, ...]] = get_args(AlertRule)
-DEVICE_RULES: Final[frozenset[AlertRule]] = frozenset({"flapping", "silent"})
+DEVICE_RULES: Final[frozenset[AlertRule]] = frozenset({"flapping", "silent", "drift"})
 """Rules about devices: those that many devices break at about the same time become one alert."""

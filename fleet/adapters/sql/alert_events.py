@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, and_, exists, false, func, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, false, func, not_, or_, select
 
 from fleet.adapters.sql.alert_schema import ALERT_SUBJECT
 from fleet.adapters.sql.database import Database
+from fleet.adapters.sql.desired_schema import DESIRED_STATE
 from fleet.adapters.sql.engines import STATEMENT_SECONDS
 from fleet.adapters.sql.history_schema import COLLECTOR, EVENT
 from fleet.adapters.sql.job_schema import JOB
 from fleet.adapters.sql.schema import DEVICE
 from fleet.core.alert_signs import KINDS, EventSign, Subject
+from fleet.wire.alert_names import AlertRule
 
 AT_ONCE: Final = 5_000
 """Events of one look, and devices of one transaction."""
@@ -23,7 +25,7 @@ _MACS_AT_ONCE: Final = 500
 _STANDS: Final = ("approval", "devices")
 """What a running job waits for that may never come."""
 _DECODER = msgspec.json.Decoder(dict[str, Any])
-_S = ALERT_SUBJECT.c
+_S, _D = ALERT_SUBJECT.c, DESIRED_STATE.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +80,26 @@ class AlertEvents:
     async def silent(self, tenant: int, before: int) -> list[int]:
         """Return devices that were seen last before a time, of which no alert tells; at most `AT_ONCE`."""
         d = DEVICE.c
-        known = exists().where(_S.tenant == tenant, _S.rule == "silent", _S.mac == d.mac, _S.over.is_(None))
         found = select(d.mac).where(d.tenant == tenant, d.last_seen > 0, d.last_seen < before)
-        found = found.where(d.online.is_(False), d.stranger.is_(False), d.state != "revoked", not_(known))
-        ordered = found.order_by(d.last_seen).limit(AT_ONCE)
+        found = found.where(d.online.is_(False), d.stranger.is_(False), d.state != "revoked")
+        return await self._fresh(tenant, "silent", found.order_by(d.last_seen), d.mac)
+
+    async def drifting(self, tenant: int) -> list[int]:
+        """Return devices that differ from their desired state, of which no alert tells; at most `AT_ONCE`."""
+        found = select(_D.mac).where(_D.tenant == tenant, _D.drift, _D.since == 0)
+        return await self._fresh(tenant, "drift", found.order_by(_D.mac), _D.mac)
+
+    async def _fresh(self, tenant: int, rule: AlertRule, found: Select[Any], mac: ColumnElement[int]) -> list[int]:
+        known = exists().where(_S.tenant == tenant, _S.rule == rule, _S.mac == mac, _S.over.is_(None))
+        fresh = found.where(not_(known)).limit(AT_ONCE)
 
         def read(connection: Connection) -> list[int]:
-            return list(connection.execute(ordered).scalars())
+            return list(connection.execute(fresh).scalars())
 
         return await self._database.look(read, seconds=STATEMENT_SECONDS)
 
     async def gone(self, silent_since: Mapping[int, int]) -> list[Subject]:
-        """Return devices whose breach is over though no event said so: they left their tenant, or are not silent.
+        """Return devices whose breach is over though no event said so: they left, are not silent, or do not drift.
 
         Args:
             silent_since: By tenant the time since which a silent device was not seen.
@@ -97,8 +107,9 @@ class AlertEvents:
         d = DEVICE.c
         spoke = [and_(_S.tenant == tenant, d.last_seen >= before) for tenant, before in silent_since.items()]
         back = and_(_S.rule == "silent", or_(d.online.is_(True), d.state == "revoked", *spoke, false()))
+        right = and_(_S.rule == "drift", not_(exists().where(_D.mac == _S.mac, _D.drift)))
         found = select(_S.tenant, _S.rule, _S.mac).select_from(ALERT_SUBJECT.outerjoin(DEVICE, d.mac == _S.mac))
-        found = found.where(_S.over.is_(None), _S.mac > 0, or_(d.mac.is_(None), d.tenant != _S.tenant, back))
+        found = found.where(_S.over.is_(None), _S.mac > 0, or_(d.mac.is_(None), d.tenant != _S.tenant, back, right))
 
         def read(connection: Connection) -> list[Subject]:
             return [Subject(*row) for row in connection.execute(found.limit(AT_ONCE))]

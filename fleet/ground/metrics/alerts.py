@@ -8,7 +8,7 @@ from typing import Final
 from fleet.ground.metrics.counter import CounterMetric
 from fleet.ground.metrics.gauge import GaugeMetric
 
-_RULES: Final = ("flapping", "silent", "tools", "jobs", "waiting")
+_RULES: Final = ("flapping", "silent", "drift", "tools", "jobs", "waiting")
 opened: Final = CounterMetric("fleet_alerts_opened", "Alerts that opened, by rule.", "control", {"rule": _RULES})
 now_open: Final = GaugeMetric("fleet_alerts_open", "Alerts that are open, by rule.", "control", {"rule": _RULES})
 

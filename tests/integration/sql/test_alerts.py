@@ -11,6 +11,7 @@ from fleet.adapters.sql.alert_events import AlertEvents
 from fleet.adapters.sql.alert_rows import AlertRow, AlertRows
 from fleet.adapters.sql.alert_writes import JOIN_MS, MOST_OPEN, alert_writes
 from fleet.adapters.sql.database import Database
+from fleet.adapters.sql.desired_schema import DESIRED_STATE
 from fleet.adapters.sql.device_rows import DeviceRows
 from fleet.adapters.sql.event_rows import EventLog, EventRows, NewEvent
 from fleet.adapters.sql.history_schema import EVENT
@@ -172,6 +173,26 @@ async def test_devices_that_were_never_seen_or_that_nobody_bound_are_not_silent(
     await site.change_device(macs[0], last_seen=0)
     await site.change_device(macs[1], stranger=True)
     await site.change_device(macs[2], online=True)
+    await site.sweep()
+    assert await site.alerts() == []
+
+
+async def test_a_device_that_drifts_opens_an_alert_until_it_is_right_again(site: Site) -> None:
+    macs = await site.add_devices(3)
+    state = {"tenant": 1, "version": 1, "properties": {}, "reported": {}, "reported_at": 0, "calls": [], "round": 0}
+    drifts = ((True, 0), (True, NOW), (False, 0))
+    async with site.database.writing() as connection:
+        rows = [
+            {**state, "mac": mac, "drift": drift, "since": since, "due": 0}
+            for mac, (drift, since) in zip(macs, drifts, strict=True)
+        ]
+        await connection.execute(insert(DESIRED_STATE), rows)
+    await site.sweep()
+    (alert,) = await site.alerts()
+    assert (alert.rule, alert.present, alert.text) == ("drift", 1, "differs from its desired state")
+    assert [one.mac for one in await site.rows.subjects(alert.id, (-1, ""), 9)] == macs[:1], "one is being corrected"
+    async with site.database.writing() as connection:
+        await connection.execute(update(DESIRED_STATE).values(drift=False))
     await site.sweep()
     assert await site.alerts() == []
 

@@ -24,6 +24,7 @@ STEP_SECONDS: Final = 1.0
 SWEEP_SECONDS: Final = 60.0
 _MINUTE_MS: Final = 60_000
 _DAY_MS: Final = 86_400_000
+_DRIFT: Final = "differs from its desired state"
 _CALLS_KEPT_MINUTES: Final = 130
 """Longer than the longest `minutes` of the rule about tools."""
 
@@ -111,6 +112,8 @@ class Alerts:
         text = f"not connected for {rules['silent'].thresholds['days']:g} days"
         while rules["silent"].enabled and (macs := await self._events.silent(tenant, silent_since)):
             await self._write(now, [Breach(Subject(tenant, "silent", mac), text) for mac in macs], ())
+        while rules["drift"].enabled and (macs := await self._events.drifting(tenant)):
+            await self._write(now, [Breach(Subject(tenant, "drift", mac), _DRIFT) for mac in macs], ())
         if rules["waiting"].enabled:
             before = now - round(rules["waiting"].thresholds["hours"] * 60 * _MINUTE_MS)
             jobs = await self._events.waiting_jobs(tenant, before)
