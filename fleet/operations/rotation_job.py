@@ -18,13 +18,13 @@ class RotationJob:
     Args:
         control: Makes it.
         policy: How it goes through the devices.
-        patience: Longest time to follow it, in seconds.
+        limit: Longest time to follow it, in seconds.
         show: Whether to show its progress.
     """
 
-    def __init__(self, control: AsyncFleetClient, policy: dict[str, Any], patience: float, *, show: bool) -> None:
+    def __init__(self, control: AsyncFleetClient, policy: dict[str, Any], limit: float, *, show: bool) -> None:
         self._control, self._policy = control, policy
-        self._patience, self._show = patience, show
+        self._limit, self._show = limit, show
 
     async def run(self, key: str) -> None:
         """Move the devices; return when none that is connected is left, when the job stands still, or in the end.
@@ -35,7 +35,7 @@ class RotationJob:
         asked |= {"policy": self._policy, "supersedes": "rotate_credentials"}
         job = await self._control.send(jobs.create(JobRequest.model_validate(asked)))
         clock = asyncio.get_running_loop().time
-        until = clock() + self._patience
+        until = clock() + self._limit
         with JobScreen() as screen:
             while clock() < until:
                 found = await self._control.send(jobs.read(job.id))
