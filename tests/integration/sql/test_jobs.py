@@ -434,6 +434,29 @@ async def test_a_full_queue_gives_calls_back(site: JobSite) -> None:
     assert (await site.run(job.id)).state == "done"
 
 
+async def test_a_tenant_with_many_jobs_leaves_places_in_the_queues_for_others(site: JobSite) -> None:
+    await site.add_devices(30)
+    async with site.database.writing() as connection:
+        await connection.execute(insert(TENANT).values(id=2, slug="other", name="Other", created=0))
+        await connection.execute(update(DEVICE).where(DEVICE.c.mac >= FIRST + 25).values(tenant=2))
+    site.work._most_sent = 10
+    greedy = [(await site.add_job(policy=FAST)).id for _ in range(3)]
+    other = (await site.add_job(tenant=2, policy=FAST)).id
+    await site.prepare()
+    async with asyncio.timeout(60):
+        while (await site.job(other, 2)).counts["sent"] < 5:
+            await site.step()
+            await asyncio.sleep(0.01)
+    await site.step()
+    assert sum([(await site.job(job)).counts["sent"] for job in greedy]) == 10
+    await site.answer()
+    while [(await site.job(job)).state for job in greedy] != ["done"] * 3:
+        await site.step()
+        await site.answer()
+        await asyncio.sleep(0.01)
+    assert set(site.names.values()) == {1}, "no call twice"
+
+
 async def test_counters_agree_with_the_rows(site: JobSite) -> None:
     dice = random.Random(3)
     await site.add_devices(120)

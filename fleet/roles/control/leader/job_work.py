@@ -8,6 +8,7 @@ does: the outcome of such a call is unknown.
 import asyncio
 import logging
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -52,8 +53,10 @@ class JobWork:
         self._outcomes = JobOutcomes(self.tasks, self._executions, self._evidence)
         self._paces: dict[int, Pace] = {}
         self._life = ""
-        # Half of what the queues take: devices are not spread evenly, and a full queue costs a step.
-        self._most_under_way = MOST_QUEUED * store.keys.shards // 2
+        # Of all jobs of a tenant: half of what the queues take. The rest is for other tenants; devices are not spread
+        # evenly, either.
+        self._most_sent = MOST_QUEUED * store.keys.shards // 2
+        self._sent = Counter[int]()
 
     async def begin(self) -> None:
         """Refuse earlier leases; hand over again what they noted but may not have handed over."""
@@ -99,6 +102,9 @@ class JobWork:
         if collected:
             jobs = await self.feed.active()
         busy = collected >= AT_ONCE // 2
+        self._sent = Counter()
+        for job in jobs:
+            self._sent[job.tenant] += job.counts["sent"]
         for job in jobs:
             if job.under_way and terms_of_job(job).evidence:
                 busy |= await self._outcomes.read_evidence(job, now)
@@ -168,10 +174,12 @@ class JobWork:
             approved=job.approved,
             growing=job.continuous,
         )
-        match step(replace(policy, window=min(policy.window, self._most_under_way)), progress, now):
+        room = max(0, self._most_sent - self._sent[job.tenant])
+        match step(replace(policy, window=min(policy.window, job.under_way + room)), progress, now):
             case Feed(most):
                 handed, left = await self._hand_over(job, policy, found, min(most, AT_ONCE), now)
                 pace.take(handed)
+                self._sent[job.tenant] += handed
                 return left and handed < allowance
             case Advance():
                 reach = await reach_of(self.feed, job, policy, job.stage + 1)
