@@ -74,8 +74,7 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     policy = {"stages": shares, "rate": rate, "window": window, "halt_share": read_share(halt), "halt_sample": sample}
     policy |= {"retries": retries, "quiet": quiet, "idle": not any_time, "expires_seconds": expires}
     asked: dict[str, Any] = {"name": name, "query": query, "continuous": continuous, "policy": policy}
-    texts = {"tool": tool, "key": rotate, "starts": starts, "supersedes": supersedes}
-    asked |= {field: text for field, text in texts.items() if text}
+    asked |= _given(tool=tool, key=rotate, starts=starts, supersedes=supersedes)
     kinds = {"reboot": reboot, "collect": collect, "shadow": shadow, "agent": agent, "rotate_credentials": rotate}
     asked |= _work(kinds, arguments or (), policy_of or ())
     async with open_control(settings) as control:
@@ -87,8 +86,7 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
         made = await control.send(jobs.create(request))
         if watch:
             return await _watch(control, made.id, as_json=as_json)
-    begins = "begins" if made.starts is None else f"begins at {made.starts:%Y-%m-%d %H:%M} UTC"
-    print_result("jobs", [made], f"job {made.id} {begins}: fleet jobs watch {made.id}", as_json=as_json)
+    print_result("jobs", [made], f"job {made.id} {_begins(made)}: fleet jobs watch {made.id}", as_json=as_json)
     return 0
 
 
@@ -206,6 +204,14 @@ async def results(settings: Settings, job: Id, state: State = "", as_json: AsJso
         async for piece in control.download(jobs.results(job), {"state": state} if state else {}):
             sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
+
+
+def _given(**texts: str) -> dict[str, str]:
+    return {field: text for field, text in texts.items() if text}
+
+
+def _begins(job: Job) -> str:
+    return "begins" if job.starts is None else f"begins at {job.starts:%Y-%m-%d %H:%M} UTC"
 
 
 def _work(kinds: Mapping[str, object], arguments: Sequence[str], policies: Sequence[str]) -> dict[str, Any]:
