@@ -1,4 +1,5 @@
 // Runs in the audio thread: the microphone as frames of 60 ms at 16 kHz.
+// @ts-nocheck: it runs in the scope of an audio worklet, which the types of the page do not have.
 /* global registerProcessor, sampleRate */
 const RATE = 16_000;
 const FRAME = 960;

@@ -93,6 +93,7 @@ export class Speaker {
   /** @param {Float32Array} samples @param {number} rate */
   schedule(samples, rate) {
     const buffer = this.context.createBuffer(1, samples.length, rate);
+    // @ts-ignore: its samples are never shared.
     buffer.copyToChannel(samples, 0);
     const source = this.context.createBufferSource();
     source.buffer = buffer;
