@@ -14,6 +14,7 @@ _GATEWAY, _WHO = "security/test_gateway.py", "integration/gateway/test_access.py
 _OWNERSHIP, _RENEWAL = "security/test_ownership.py", "e2e/test_renewal.py"
 _FORGING, _SIEGE = "security/test_audio_forging.py", "security/test_audio_siege.py"
 _EARLY = "unit/roles/edge/listening/test_early_work.py"
+_SIGN_IN = "integration/control/test_sign_in.py"
 _BROKER, _AUDIO = "security/test_broker.py", "security/test_audio.py"
 
 CATALOGUE = {
@@ -286,6 +287,19 @@ CATALOGUE = {
         f"{_GATEWAY}::test_by_default_one_address_takes_a_quarter_of_the_places_and_a_proxy_all",
         f"{_GATEWAY}::test_a_forwarded_address_is_believed_of_nobody_but_a_proxy",
         f"{_GATEWAY}::test_an_ipv6_network_counts_as_one_address",
+    ],
+    "accounts of operators: guessed passwords, foreign pages, stolen and chosen cookies": [
+        f"{_SIGN_IN}::test_wrong_passwords_are_limited_and_lock_nobody_out_who_signed_in_before",
+        f"{_SIGN_IN}::test_a_flood_of_strangers_keeps_nobody_out_who_signed_in_before",
+        f"{_SIGN_IN}::test_words_do_not_say_which_accounts_exist",
+        f"{_SIGN_IN}::test_a_password_travels_only_where_nobody_reads_it",
+        f"{_SIGN_IN}::test_nobody_chooses_the_secret_of_a_sign_in",
+        f"{_SIGN_IN}::test_a_stolen_cookie_ends_with_the_sign_in_even_if_redis_forgets_that",
+        f"{_SIGN_IN}::test_the_password_is_not_found_out_with_a_stolen_cookie",
+        f"{_SIGN_IN}::test_a_foreign_page_signs_nobody_in",
+        "integration/control/test_foreign_pages.py::test_a_foreign_page_neither_reads_nor_changes_nor_signs_anybody_in",
+        "integration/control/test_accounts.py::test_nobody_gives_or_takes_more_than_he_may",
+        "integration/control/test_run.py::test_accounts_work_from_another_address_over_https_alone",
     ],
     "guessed, borrowed and revoked tokens at the gateway": [
         f"{_GATEWAY}::test_guessing_tokens_is_slowed_down_for_the_address_that_guesses",

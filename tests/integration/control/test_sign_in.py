@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from fleet.ground.errors import Unavailable
 from fleet.ground.metrics import accounts
 from fleet.roles.control.accounts import limits
 from fleet.roles.control.accounts.access import LIFE_SECONDS
+from fleet.roles.control.accounts.passwords import MOST_WAITING
 from fleet.roles.control.routing import ANY_SCOPE, OPEN, ControlRoute
 from tests.integration.control.test_access import example, is_problem, routes
 from tests.support.console_browser import PASSWORD, ConsoleBrowser, add_account, console_browser
@@ -289,6 +291,33 @@ async def test_wrong_passwords_are_limited_and_lock_nobody_out_who_signed_in_bef
         nobody = {**https, "X-Forwarded-For": "203.0.113.10", "Cookie": known["Cookie"][:-2] + "xx"}
         assert (await stranger.sign_in("ling", headers=nobody)).status_code == 429, "a forged cookie"
         assert len(set(await tries("another", "192.0.2.1", 40))) == 2, "one address, many names"
+
+
+async def test_a_flood_of_strangers_keeps_nobody_out_who_signed_in_before(
+    stage: ControlStage, forgetting_slowly: None
+) -> None:
+    await add_account(stage, "ling", "owner")
+    free = threading.Event()
+    async with console_browser(stage) as owner, console_browser(stage) as stranger:
+        await owner.sign_in("ling")
+        # A hash that takes long: those of strangers wait behind it.
+        running = stage.services.passwords.passwords._threads[False].submit(free.wait)
+        https = {"X-Forwarded-Proto": "https", "Origin": stranger.page["Origin"].replace("http", "https")}
+
+        async def strange(number: int) -> int:
+            headers = {**https, "X-Forwarded-For": f"192.0.2.{number}"}
+            return (await stranger.sign_in(f"nobody{number}", WRONG, headers=headers)).status_code
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(strange(number)) for number in range(MOST_WAITING + 5)]
+            # Those beyond the bound are refused at once, all others wait.
+            while sum(task.done() for task in tasks) < 5:
+                await asyncio.sleep(0.01)
+            assert (await owner.sign_in("ling")).status_code == 201
+            assert not running.done()
+            free.set()
+        assert sorted(task.result() for task in tasks) == [403] * MOST_WAITING + [503] * 5
+        assert await strange(99) == 403, "there is room again"
 
 
 async def test_passwords_are_in_no_log_row_or_answer(stage: ControlStage, caplog: pytest.LogCaptureFixture) -> None:
