@@ -24,7 +24,7 @@ class GatewayApiGroup(SettingGroup):
 
     cloud_host: str = setting(ANY_ADDRESS, ("gateway",), variable="CLOUD_HOST", syntax="address of this machine")
     """Address on which the gateway listens. Clients need no password unless FLEET_GATEWAY_TOKENS is true."""
-    cloud_port: int = setting(9400, ("gateway",), variable="CLOUD_PORT", syntax="port", ge=0, le=65535)
+    cloud_port: int = setting(9400, ("gateway", "control"), variable="CLOUD_PORT", syntax="port", ge=0, le=65535)
     """Port of the gateway: WebSocket, the test page at /test, /healthz and /readyz."""
     cloud_ping_interval: float = setting(30.0, ("gateway",), variable="CLOUD_PING_INTERVAL", unit="seconds", ge=0.1)
     """Time between the gateway's pings. The idle timeout of a proxy before it must be longer."""

@@ -13,7 +13,7 @@ class GatewayAccessGroup(SettingGroup):
 
     title = "Access to the gateway"
 
-    wss_port: int = setting(9443, ("gateway",), syntax="port", ge=0, le=65535)
+    wss_port: int = setting(9443, ("gateway", "control"), syntax="port", ge=0, le=65535)
     """Port of the gateway with TLS: wss:// and https://. Needs FLEET_TLS_CERT."""
     gateway_tokens: bool = setting(False, ("gateway",))
     """Whether clients of the gateway need an operator's token with the scope `gateway:connect`. Clients without one get

@@ -40,7 +40,7 @@ class IdentityGroup(SettingGroup):
     )
     """Keys that encrypt the API keys of the providers that agents name, the newest first: the first encrypts, all
     decrypt. `fleet up` makes one in FLEET_DATA_DIR/secret_keys; docs/operating/agents.md says how to make one."""
-    activation: Policy = setting("first", ("api",), equal=True)
+    activation: Policy = setting("first", ("api", "gateway"), equal=True)
     """Policy: which devices the server admits. `first`: all; the first Client-Id that sends a MAC becomes its owner,
     and another Client-Id with that MAC shows a code and waits for an operator (`fleet devices claims`). `code`: devices
     that an operator has bound with the code on their screen (`fleet devices bind CODE`). `closed`: devices that an

@@ -310,12 +310,14 @@ async def test_a_flood_of_strangers_keeps_nobody_out_who_signed_in_before(
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(strange(number)) for number in range(MOST_WAITING + 5)]
-            # Those beyond the bound are refused at once, all others wait.
-            while sum(task.done() for task in tasks) < 5:
-                await asyncio.sleep(0.01)
-            assert (await owner.sign_in("ling")).status_code == 201
-            assert not running.done()
-            free.set()
+            try:
+                # Those beyond the bound are refused at once, all others wait.
+                while sum(task.done() for task in tasks) < 5:
+                    await asyncio.sleep(0.01)
+                assert (await owner.sign_in("ling")).status_code == 201
+                assert not running.done()
+            finally:
+                free.set()
         assert sorted(task.result() for task in tasks) == [403] * MOST_WAITING + [503] * 5
         assert await strange(99) == 403, "there is room again"
 
