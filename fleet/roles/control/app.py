@@ -57,6 +57,7 @@ from fleet.roles.control.routes.usage import UsageRoutes
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.settings import ControlSettings
+from fleet.roles.control.voice_devices import VoiceDevices
 
 _NOUNS = (
     *(AgentsRoutes, AssignmentsRoutes, ProvidersRoutes),
@@ -82,7 +83,7 @@ def build_services(
         settings: Of the process.
         database: Has the newest tables.
         store: Redis.
-        cursor_key: Signs cursors and cookies; all processes of control have the same one.
+        cursor_key: Signs cursors and cookies, and names the devices of browsers; the same of all processes.
         models: For trials of agents; None for none.
     """
     operators = OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir))
@@ -100,6 +101,7 @@ def build_services(
         cursors=Cursors(cursor_key),
         first_token=FirstTokenCode(),
         following=Following.of(database, store, accounts),
+        voice=VoiceDevices(store, cursor_key),
         models=models or NoModels(),
     )
 

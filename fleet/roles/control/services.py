@@ -15,6 +15,7 @@ from fleet.roles.control.cursors import Cursors
 from fleet.roles.control.first_token import FirstTokenCode
 from fleet.roles.control.following.following import Following
 from fleet.roles.control.settings import ControlSettings
+from fleet.roles.control.voice_devices import VoiceDevices
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,15 @@ class ControlServices:
     cursors: Cursors
     first_token: FirstTokenCode
     following: Following
+    voice: VoiceDevices
     models: AgentModels = field(default_factory=NoModels)
     """For trials of agents."""
 
-    def end_sign_ins(self, account: int) -> None:
-        """End the streams of an account whose sign-ins SQL has ended; this process accepts them no more."""
+    async def end_sign_ins(self, account: int) -> None:
+        """End streams and talks of an account whose sign-ins SQL has ended; this process accepts them no more."""
         self.accounts.forget(account=account)
         self.following.forget_sign_ins(account=account)
+        await self.voice.end("account", account)
 
     @property
     def tokens(self) -> TokenRows:

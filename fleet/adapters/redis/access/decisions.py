@@ -67,8 +67,12 @@ class Decisions:
         """
         changed = await self._revocations.add(mac)
         if changed:
-            await self._revocations.require(mac, await self._admissions.renew(mac))
+            await self.renew(mac)
         return changed
+
+    async def renew(self, mac: str) -> None:
+        """Refuse the passwords that a device has; its owner may get a new one."""
+        await self._revocations.require(mac, await self._admissions.renew(mac))
 
     async def unrevoke(self, mac: str) -> bool:
         """Allow a device again; return whether it was revoked."""

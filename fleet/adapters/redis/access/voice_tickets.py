@@ -15,10 +15,14 @@ LONGEST_TICKET: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class VoiceTicket:
-    """The device that the holder is, and the Client-Id under which it owns its MAC."""
+    """The device that the holder is, and the Client-Id under which it owns its MAC.
+
+    It is valid until the device needs a password of a later generation.
+    """
 
     device: str
     client: str
+    generation: int
 
 
 class VoiceTickets:
@@ -30,7 +34,8 @@ class VoiceTickets:
     async def issue(self, ticket: VoiceTicket) -> str:
         """Return the secret of a new ticket; Redis has only its hash."""
         secret = secrets.token_urlsafe(32)
-        kept = self._store.client.set(_key(secret), f"{ticket.device} {ticket.client}", ex=TICKET_SECONDS)
+        text = f"{ticket.device} {ticket.client} {ticket.generation}"
+        kept = self._store.client.set(_key(secret), text, ex=TICKET_SECONDS)
         await self._store.ask(cast("Awaitable[bool | None]", kept))
         return secret
 
@@ -39,8 +44,10 @@ class VoiceTickets:
         if not secret or len(secret) > LONGEST_TICKET:
             return None
         found = await self._store.ask(cast("Awaitable[str | None]", self._store.client.getdel(_key(secret))))
-        device, _, client = (found or "").partition(" ")
-        return VoiceTicket(device, client) if canonical_mac(device) == device else None
+        device, client, generation = f"{found or ''}  ".split(" ")[:3]
+        if canonical_mac(device) != device or not generation.isdecimal():
+            return None
+        return VoiceTicket(device, client, int(generation))
 
 
 def _key(secret: str) -> str:

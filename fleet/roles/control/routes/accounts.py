@@ -75,7 +75,7 @@ class AccountsRoutes:
             row = await AccountRows(change.sql).change(account, **values) if values else before
             await change.audit("account.change", _name(row), before=_values(before), after=_values(row))
             answer = change.answer(_shown(row))
-        self._services.end_sign_ins(account)
+        await self._services.end_sign_ins(account)
         return answer
 
     async def remove(self, who: Who, account: AccountId, request: Request) -> Response:
@@ -87,7 +87,7 @@ class AccountsRoutes:
             await AccountRows(change.sql).remove(account)
             await change.audit("account.delete", _name(row), before=_values(row))
             answer = change.answer(status=204)
-        self._services.end_sign_ins(account)
+        await self._services.end_sign_ins(account)
         return answer
 
     async def reset_password(self, who: Who, account: AccountId, body: PasswordReset, request: Request) -> Response:
@@ -105,7 +105,7 @@ class AccountsRoutes:
             await AccountRows(change.sql).change(account, **values)
             await change.audit(action, _name(row))
             answer = change.answer(status=204)
-        self._services.end_sign_ins(account)
+        await self._services.end_sign_ins(account)
         return answer
 
     async def _theirs(self, change: OpenChange, who: Principal, account: int) -> AccountRow:

@@ -101,7 +101,7 @@ class SessionRoutes:
             await AccountRows(change.sql).change(own.account)
             await change.audit("session.end_all", _name(own.account))
             answer = change.answer(status=204)
-        self._services.end_sign_ins(own.account)
+        await self._services.end_sign_ins(own.account)
         end_session(request, answer)
         return answer
 
@@ -112,7 +112,7 @@ class SessionRoutes:
         async with self._services.changes.begin(request) as change:
             account = await AccountRows(change.sql).change(own.account, password=password)
             await change.audit("account.password", _name(own.account))
-        self._services.end_sign_ins(own.account)
+        await self._services.end_sign_ins(own.account)
         return await self._begun(request, account, 200)
 
     async def read_first(self) -> FirstAccountState:

@@ -1,16 +1,11 @@
 """`/v1/talks`: talk to an agent from a browser, as a device of one's own."""
 
-import hashlib
-from uuid import uuid4
-
 from fastapi import Request, Response
 
-from fleet.adapters.redis.access.admissions import Admissions
-from fleet.adapters.redis.access.decisions import Asker, Decisions
 from fleet.adapters.redis.access.voice_tickets import TICKET_SECONDS, VoiceTicket, VoiceTickets
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.core.permissions import DEVICES_COMMAND
-from fleet.roles.control.access import Principal, Who
+from fleet.roles.control.access import Who
 from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem
 from fleet.roles.control.routing import Routes
@@ -23,14 +18,13 @@ class TalkRoutes:
     """Lets a page be a device. Each token has one, so that its history, memory and agent stay."""
 
     def __init__(self, services: ControlServices, routes: Routes) -> None:
-        self._services, store = services, services.store
-        self._admissions, self._decisions, self._tickets = Admissions(store), Decisions(store), VoiceTickets(store)
+        self._services, self._tickets = services, VoiceTickets(services.store)
         self._own = OwnDevices(services)
         routes.add("POST /talks", self.begin, DEVICES_COMMAND, model=TalkTicket, status=201)
 
     async def begin(self, request: Request, who: Who) -> Response:
         """Register the token's own device if it is new, and return a ticket that is valid once, for a minute."""
-        mac = _mac_of(who)
+        mac = self._services.voice.mac_of(who)
         async with self._services.changes.begin(request) as change:
             rows = DeviceRows(change.sql, who.tenant)
             await rows.add([NewDevice(mac, name=f"Browser of {who.name}"[:100])])
@@ -38,8 +32,8 @@ class TalkRoutes:
                 raise Problem(409, "taken", "the device of this token belongs to another tenant")
             await change.audit("talk.begin", f"device/{mac}")
             await change.pin()
-        client = await self._owner_of(mac)
-        secret = await self._tickets.issue(VoiceTicket(mac, client))
+        owned = await self._services.voice.own(mac)
+        secret = await self._tickets.issue(VoiceTicket(mac, owned.client, owned.generation))
         await self._own.refresh(mac)
         settings = self._services.settings
         ticket = TalkTicket(
@@ -52,18 +46,3 @@ class TalkRoutes:
             tls_port=settings.wss_port if settings.tls_cert else None,
         )
         return Response(ticket.model_dump_json(), 201, {"Cache-Control": "no-store"}, "application/json")
-
-    async def _owner_of(self, mac: str) -> str:
-        """Return the Client-Id that owns a MAC; a new one becomes the owner of one without."""
-        known = await self._admissions.read(mac)
-        if known.bound and known.client:
-            return known.client
-        client = uuid4().hex
-        await self._decisions.bind(Asker(mac, client), until=0)
-        return client
-
-
-def _mac_of(who: Principal) -> str:
-    """Return the MAC of a principal's own device: locally administered, and the same for each of its requests."""
-    digest = hashlib.sha256(f"talk|{who.tenant}|{who.actor}".encode()).digest()
-    return ":".join(f"{byte:02x}" for byte in b"\x02" + digest[:5])

@@ -91,6 +91,7 @@ class TokensRoutes:
             answer = change.answer(status=204)
         self._services.access.forget(token)
         self._services.following.forget_tokens([token])
+        await self._services.voice.end("token", token)
         return answer
 
 

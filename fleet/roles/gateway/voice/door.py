@@ -112,7 +112,7 @@ class VoiceDoor:
         fields = {"host": host, "kid": keys.ids[0], "board": BOARD}
         async with asyncio.timeout(HELLO_SECONDS):
             decision = await self._admissions.decide(self._policy, asker, fields)
-        if decision.verdict != "admitted":
+        if decision.verdict != "admitted" or decision.generation > ticket.generation:
             return None
         return keys.issue_to_device(ticket.device, self._policy, decision.generation)
 

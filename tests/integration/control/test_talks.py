@@ -1,0 +1,82 @@
+"""Who may be the device of a browser: for how long, and nobody else."""
+
+from typing import Any
+
+import pytest
+
+from fleet.adapters.redis.access.admissions import Admissions
+from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.access.voice_tickets import VoiceTicket, VoiceTickets
+from fleet.core.permissions import DEVICES_COMMAND
+from tests.support.console_browser import ConsoleBrowser, add_account, console_browser
+from tests.support.control_server import FULL, ControlStage
+
+ENDS: list[tuple[str, dict[str, Any]]] = [
+    ("PATCH /v1/accounts/{}", {"json": {"disabled": True}}),
+    ("PATCH /v1/accounts/{}", {"json": {"role": "viewer"}}),
+    ("POST /v1/accounts/{}:sign_out", {}),
+    ("POST /v1/accounts/{}:password", {"json": {"password": "another long password"}}),
+    ("DELETE /v1/accounts/{}", {}),
+]
+
+
+async def taken(stage: ControlStage, answer: dict[str, Any]) -> VoiceTicket:
+    found = await VoiceTickets(stage.services.store).take(answer["ticket"])
+    assert found is not None
+    return found
+
+
+async def is_over(stage: ControlStage, ticket: VoiceTicket) -> bool:
+    """Whether neither a ticket nor a connection that came in by it counts."""
+    known = await Admissions(stage.services.store).read(ticket.device)
+    minima = await Revocations(stage.services.store).minima()
+    return known.generation > ticket.generation and minima.of(ticket.device) > ticket.generation
+
+
+async def test_a_stranger_who_owns_the_device_of_a_token_loses_it(stage: ControlStage) -> None:
+    first = await taken(stage, (await stage.ask("POST /v1/talks")).json())
+    admissions = Admissions(stage.services.store)
+    await admissions.unbind(first.device)
+    await admissions.bind(first.device, "stranger")
+    stolen = await admissions.read(first.device)
+    ticket = await taken(stage, (await stage.ask("POST /v1/talks")).json())
+    assert (ticket.device, ticket.client) == (first.device, first.client)
+    assert ticket.generation > stolen.generation
+    assert (await Revocations(stage.services.store).minima()).of(first.device) > stolen.generation
+    again = await taken(stage, (await stage.ask("POST /v1/talks")).json())
+    assert again == ticket, "a second ticket does not end the first page before it is used"
+
+
+async def test_a_revoked_token_ends_its_talks(stage: ControlStage) -> None:
+    made = (await stage.ask("POST /v1/tokens", json={"name": "page", "scopes": [DEVICES_COMMAND]})).json()
+    ticket = await taken(stage, (await stage.ask("POST /v1/talks", made["token"])).json())
+    assert not await is_over(stage, ticket)
+    assert (await stage.ask(f"DELETE /v1/tokens/{made['id']}")).status_code == 204
+    assert await is_over(stage, ticket)
+
+
+@pytest.mark.parametrize(("verb", "body"), ENDS, ids=["disable", "role", "sign-out", "password", "delete"])
+async def test_what_ends_the_sign_ins_of_an_account_ends_its_talks(
+    stage: ControlStage, verb: str, body: dict[str, Any]
+) -> None:
+    await add_account(stage, "ling", "operator")
+    async with console_browser(stage) as browser:
+        ticket = await talked(stage, browser)
+        number = (await browser.ask("GET /v1/session")).json()["account"]
+        assert (await stage.ask(verb.format(number), FULL, **body)).status_code in (200, 204)
+        assert await is_over(stage, ticket)
+
+
+async def test_an_account_that_signs_out_everywhere_ends_its_talks(stage: ControlStage) -> None:
+    await add_account(stage, "ling", "operator")
+    async with console_browser(stage) as browser:
+        ticket = await talked(stage, browser)
+        assert (await browser.ask("POST /v1/session:end_all")).status_code == 204
+        assert await is_over(stage, ticket)
+
+
+async def talked(stage: ControlStage, browser: ConsoleBrowser) -> VoiceTicket:
+    assert (await browser.sign_in("ling")).status_code == 201
+    ticket = await taken(stage, (await browser.ask("POST /v1/talks")).json())
+    assert not await is_over(stage, ticket)
+    return ticket
