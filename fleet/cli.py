@@ -219,6 +219,7 @@ def add_operator_commands() -> None:
         conversations_command,
         db_command,
         devices_command,
+        firmware_command,
         groups_command,
         jobs_command,
         keys_command,
@@ -237,6 +238,7 @@ def add_operator_commands() -> None:
     app.add_typer(groups_command.app, name="groups")
     app.add_typer(jobs_command.app, name="jobs")
     app.command("announce")(announce)
+    app.add_typer(firmware_command.app, name="firmware")
     app.add_typer(alerts_command.app, name="alerts")
     app.add_typer(agents_command.app, name="agents")
     app.add_typer(providers_command.app, name="providers")

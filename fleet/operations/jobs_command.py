@@ -51,6 +51,10 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     policy_of: Annotated[list[str] | None, typer.Option("--keep", help="With --shadow: volume=enforce.")] = None,
     agent: Annotated[str, typer.Option(help="Name of the agent that the devices get.")] = "",
     rotate: Annotated[str, typer.Option(help="Move the devices to the key with this id, which signs now.")] = "",
+    firmware: Annotated[int, typer.Option(min=0, help="Install this image; see `fleet firmware list`.")] = 0,
+    how: Annotated[str, typer.Option(help="With --firmware: reboot, next_boot or push.")] = "reboot",
+    force: Annotated[bool, typer.Option("--force", help="With --firmware: also where a newer version runs.")] = False,
+    assets: Annotated[int, typer.Option(min=0, help="Let devices download this image of assets.")] = 0,
     stages: Annotated[str, typer.Option(help="Shares or numbers of devices, the last is all: 20,10%,100%.")] = "100%",
     soak: Annotated[int, typer.Option(min=0, help="Seconds to watch a stage before the next one.")] = 0,
     approve: Annotated[bool, typer.Option("--approve", help="A person begins each further stage.")] = False,
@@ -75,19 +79,11 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     policy |= {"retries": retries, "quiet": quiet, "idle": not any_time, "expires_seconds": expires}
     asked: dict[str, Any] = {"name": name, "query": query, "continuous": continuous, "policy": policy}
     asked |= _given(tool=tool, key=rotate, starts=starts, supersedes=supersedes)
-    kinds = {"reboot": reboot, "collect": collect, "shadow": shadow, "agent": agent, "rotate_credentials": rotate}
+    kinds: dict[str, object] = {"reboot": reboot, "collect": collect, "shadow": shadow, "agent": agent}
+    kinds |= {"firmware": firmware and {"image": firmware, "how": how, "force": force}, "rotate_credentials": rotate}
+    kinds |= {"assets": assets and {"image": assets}}
     asked |= _work(kinds, arguments or (), policy_of or ())
-    async with open_control(settings) as control:
-        asked |= {"agent": (await find_agent(control, agent)).id} if agent else {}
-        request = checked(JobRequest, asked)
-        if dry_run:
-            await _preview(control, request, as_json=as_json)
-            return 0
-        made = await control.send(jobs.create(request))
-        if watch:
-            return await _watch(control, made.id, as_json=as_json)
-    print_result("jobs", [made], f"job {made.id} {_begins(made)}: fleet jobs watch {made.id}", as_json=as_json)
-    return 0
+    return await _make(settings, asked, agent, dry_run=dry_run, watch=watch, as_json=as_json)
 
 
 @app.command("list")
@@ -220,8 +216,24 @@ def _work(kinds: Mapping[str, object], arguments: Sequence[str], policies: Seque
     if kind == "shadow":
         return {"kind": kind, "shadow": patch_of(arguments, (), policies) or {}}
     given = dict(read_pair(text) for text in arguments)
-    more = {"collect": kinds["collect"]} if kind == "collect" else {}
+    more = {kind: kinds[kind]} if kind in ("collect", "firmware", "assets") else {}
     return {"kind": kind, **more, **({"arguments": given} if given else {})}
+
+
+async def _make(
+    settings: Settings, asked: dict[str, Any], agent: str, *, dry_run: bool, watch: bool, as_json: bool
+) -> int:
+    async with open_control(settings) as control:
+        asked |= {"agent": (await find_agent(control, agent)).id} if agent else {}
+        request = checked(JobRequest, asked)
+        if dry_run:
+            await _preview(control, request, as_json=as_json)
+            return 0
+        made = await control.send(jobs.create(request))
+        if watch:
+            return await _watch(control, made.id, as_json=as_json)
+    print_result("jobs", [made], f"job {made.id} {_begins(made)}: fleet jobs watch {made.id}", as_json=as_json)
+    return 0
 
 
 async def _preview(control: AsyncFleetClient, request: JobRequest, *, as_json: bool) -> None:

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.net.http.serving import HttpSettings, serve
 from fleet.adapters.net.mqtt.emqx import expelling
@@ -24,15 +23,14 @@ from fleet.run.vision import load_vision
 @asynccontextmanager
 async def api(resources: ProcessResources) -> AsyncIterator[HttpServer]:
     """Run the api during the block."""
-    settings, images = resources.settings, FirmwareImages(resources.settings.firmware_dir)
+    settings = resources.settings
     vision = load_vision(settings)
     now = datetime.now(UTC).timestamp()
     await PolicyStore(resources.store).begin(settings.activation, now, settings.renewal_days * 86_400)
-    app = build_app(slice_of(settings, ApiSettings), resources.keys, resources.store, images, vision)
+    app = build_app(slice_of(settings, ApiSettings), resources.keys, resources.store, vision)
     try:
         async with (
             expelling(settings.emqx_api_url, settings.emqx_api_key, resources.keys) as expel,
-            running("firmware", images.run),
             checking_models(*photo_models(settings)),
             checking_names(settings),
         ):

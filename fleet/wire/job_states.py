@@ -19,7 +19,9 @@ FAILURES: Final[frozenset[ExecutionState]] = frozenset({"error", "unknown", "tim
 JobState = Literal["preparing", "running", "paused", "halted", "stopping", "done", "stopped", "scheduled"]
 """`scheduled`: it begins later. `preparing`: its devices are being written down. `halted`: it paused by itself.
 `stopping`: what was not handed over is cancelled, and the rest gets its outcome."""
-JobKind = Literal["tool", "reboot", "collect", "announce", "shadow", "agent", "rotate_credentials"]
+JobKind = Literal[
+    "tool", "reboot", "collect", "announce", "shadow", "agent", "rotate_credentials", "firmware", "assets"
+]
 """What a job does with a device (`fleet.core.job_kinds`)."""
 Collected = Literal["status", "system"]
 """What the kind `collect` asks for."""

@@ -2,18 +2,18 @@
 
 import asyncio
 import gzip
-import hashlib
 import resource
 from pathlib import Path
 
 import pytest
 
-from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.redis.client.store import Store
+from fleet.wire.firmware_offer import offer_name
 from fleet.wire.identity import CredentialKeys
-from tests.support.api_server import CLIENT, headers, write_image
+from tests.support.api_server import CLIENT, headers
 from tests.support.attacked_api import ACTIVATE, LIMIT, OTA, AttackedApi, attacked_api, closed
+from tests.support.offered_firmware import image_of, offer_firmware, store_file
 
 MANY = 200
 VICTIM = "0a:00:00:00:00:02"
@@ -83,17 +83,12 @@ async def test_a_second_request_may_take_no_longer_than_the_first(store: Store, 
 
 
 async def test_who_does_not_read_its_answer_is_put_out(store: Store, keys: CredentialKeys, tmp_path: Path) -> None:
-    image = write_image(tmp_path, "board", "9.9.9")
-    path = tmp_path / "board" / "9.9.9.bin"
-    path.write_bytes(image + bytes(16 * 1024 * 1024))
-    path.with_name("9.9.9.bin.sha256").unlink()
-    path.with_name("9.9.9.bin.sha256").write_text(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  9.9.9.bin\n")
-    shelf = FirmwareImages(tmp_path)
-    shelf.look()
-    async with attacked_api(store, keys, shelf, Bounds(unread=0.5)) as site:
+    file = store_file(tmp_path, image_of("9.9.9", 16 * 1024 * 1024))
+    name = offer_name(VICTIM, await offer_firmware(store, VICTIM, "9.9.9", file))
+    async with attacked_api(store, keys, Bounds(unread=0.5), firmware_dir=tmp_path) as site:
         reader, writer = await site.connect()
         writer.transport.pause_reading()
-        writer.write(b"GET /xiaozhi/firmware/board/9.9.9.bin HTTP/1.1\r\nHost: x\r\n\r\n")
+        writer.write(f"GET /xiaozhi/firmware/{name}.bin HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         await until_ended(site, "answer not read", 1)
         writer.transport.resume_reading()
         await closed(reader, writer)

@@ -3,18 +3,17 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.redis.access.admissions import Admissions, admission_key
 from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.client.store import Store
 from fleet.wire.identity import CredentialKeys
-from tests.support.api_server import BODY, headers, write_image
+from tests.support.api_server import BODY, headers
 from tests.support.attacked_api import ACTIVATE, NORMAL, OTA, AttackedApi, attacked_api
+from tests.support.offered_firmware import offer_firmware
 
 RACES = [10, pytest.param(100, marks=pytest.mark.slow)]
 OWNER = "7b8f1c44-0000-4000-8000-000000000001"
@@ -79,22 +78,17 @@ async def test_a_visitor_without_client_id_is_refused_and_changes_nothing(
         assert not await has_password(site, mac(1), Client_Id=client(9)), "the owner came first, and is pinned"
 
 
-async def test_foreign_bootstraps_do_not_suppress_a_firmware_offer(
-    store: Store, keys: CredentialKeys, tmp_path: Path
-) -> None:
-    write_image(tmp_path, "board", "9.0.0")
-    shelf = FirmwareImages(tmp_path)
-    shelf.look()
-    for policy in ("open", "first"):
-        await store.client.flushdb()
-        async with attacked_api(store, keys, shelf, activation=policy) as site:
-            assert "firmware" in (await site.boot(mac(1))).json()
-            for number in range(20):
-                await site.boot(mac(1), Client_Id=client(number % 5 + 10))
-            assert "firmware" in (await site.boot(mac(1))).json(), policy
-            for _ in range(3):
-                last = await site.boot(mac(1))
-            assert "firmware" not in last.json(), "its own are counted"
+async def test_foreign_bootstraps_do_not_suppress_a_firmware_offer(store: Store, keys: CredentialKeys) -> None:
+    async with attacked_api(store, keys, activation="first") as site:
+        await site.boot(mac(1))
+        await offer_firmware(store, mac(1), "9.0.0")
+        assert "firmware" in (await site.boot(mac(1))).json()
+        for number in range(20):
+            await site.boot(mac(1), Client_Id=client(number % 5 + 10))
+        assert "firmware" in (await site.boot(mac(1))).json()
+        for _ in range(3):
+            last = await site.boot(mac(1))
+        assert "firmware" not in last.json(), "its own are counted"
 
 
 def of_shard(store: Store, like: str, most: int) -> list[str]:

@@ -1,15 +1,11 @@
 """The api over real HTTP, on a port of its own, with what a booting device sends."""
 
-import hashlib
-import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.settings import load
@@ -32,13 +28,11 @@ def headers(**changed: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def api_client(
-    store: Store, keys: CredentialKeys, shelf: FirmwareImages | None = None, **settings: Any
-) -> AsyncIterator[httpx2.AsyncClient]:
+async def api_client(store: Store, keys: CredentialKeys, **settings: Any) -> AsyncIterator[httpx2.AsyncClient]:
     """Run an api with these settings beside the block."""
     loaded = load(**settings)
     vision = load_vision(loaded)
-    server = HttpServer(build_app(slice_of(loaded, ApiSettings), keys, store, shelf, vision), "127.0.0.1", 0)
+    server = HttpServer(build_app(slice_of(loaded, ApiSettings), keys, store, vision), "127.0.0.1", 0)
     async with (
         running("api", server.run),
         httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=20) as client,
@@ -46,17 +40,3 @@ async def api_client(
         yield client
     if vision is not None:
         await vision.aclose()
-
-
-def write_image(folder: Path, board: str, version: str, *, reports: str | None = None, checked: bool = True) -> bytes:
-    """Put a firmware image into a folder, which reports another version than its name's if told so; return it."""
-    described = struct.pack("<II8x", 0xABCD5432, 0) + (version if reports is None else reports).encode().ljust(
-        32, b"\0"
-    )
-    image = b"\xe9" + bytes(31) + described + bytes(range(256)) * 64
-    path = folder / board / f"{version}.bin"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(image)
-    if checked:
-        path.with_name(f"{version}.bin.sha256").write_text(f"{hashlib.sha256(image).hexdigest()}  {path.name}\n")
-    return image

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx2
 
-from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.redis.client.store import Store
@@ -68,13 +67,12 @@ class AttackedApi:
 async def attacked_api(
     store: Store,
     keys: CredentialKeys,
-    shelf: FirmwareImages | None = None,
     bounds: Bounds | None = None,
     **settings: Any,
 ) -> AsyncIterator[AttackedApi]:
     """Run an api; after the block it must still serve, and hold no more descriptors than before."""
     loaded = load(**settings)
-    app = build_app(slice_of(loaded, ApiSettings), keys, store, shelf)
+    app = build_app(slice_of(loaded, ApiSettings), keys, store)
     server = HttpServer(app, "127.0.0.1", 0, bounds=bounds, proxies=loaded.trusted_proxies)
     url = f"http://127.0.0.1:{server.port}"
     async with running("api", server.run), _client(url, None) as client, _client(url, "127.0.0.2") as neighbour:

@@ -12,14 +12,18 @@ from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.operator_calls import CallState, OperatorCalls
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.adapters.sql.database import Database
+from fleet.adapters.sql.image_rows import ImageRow, ImageRows, NewImage
 from fleet.adapters.sql.job_feed import JobFeed
 from fleet.adapters.sql.job_rows import ExecutionRow, JobRow, JobRows, NewJob
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import DEVICE
+from fleet.roles.control.access import milliseconds
+from fleet.roles.control.job_orders import order_of
 from fleet.roles.control.job_policies import body_of
 from fleet.roles.control.leader.job_devices import JobDevices
 from fleet.roles.control.leader.job_feeder import JobFeeder
 from fleet.roles.control.leader.job_work import JobWork
+from fleet.wire.control.images import ImageKind
 from fleet.wire.control.jobs import JobRequest
 from fleet.wire.job_states import ExecutionState
 from fleet.wire.operator_calls import OperatorCall
@@ -70,14 +74,20 @@ class JobSite:
             pipe.hset(self.store.keys.device(mac), "on", str(int(online)))
         await self.store.ask(pipe.execute())
 
-    async def add_job(self, tenant: int = 1, created: int | None = None, **fields: Any) -> JobRow:
+    async def add_image(self, version: str, kind: ImageKind = "firmware", board: str = "board") -> ImageRow:
+        """Add an image to the registry; there is no file."""
+        return await ImageRows(self.database, 1).add(NewImage(kind, board, version, "ab" * 32, 9, NOW, "token:test"))
+
+    async def add_job(
+        self, tenant: int = 1, created: int | None = None, image: ImageRow | None = None, **fields: Any
+    ) -> JobRow:
         asked = JobRequest.model_validate({"name": "j", "query": "", "tool": "self.audio_speaker.set_volume", **fields})
         at = NOW if created is None else created
         return await JobRows(self.database, tenant).add(
             NewJob(
                 name=asked.name,
                 kind=asked.kind,
-                body=body_of(asked),
+                body={**body_of(asked), **(order_of(asked, image, "http://api", milliseconds()) if image else {})},
                 query=asked.query,
                 continuous=asked.continuous,
                 policy=asked.policy.model_dump(),

@@ -319,14 +319,28 @@ local function emit_refusal(A, verdict, claims, last)
   emit(stream, kind, A[3], texts('reason', verdict, 'client', A[2], 'address', A[4]))
 end
 
+-- How often a device gets the same offer of firmware: one whose upgrade fails each time keeps working.
+local MOST_OFFERS = 3
+-- An offer, in the record of a device: its id, until when (ms), for which board, which version, all of it as JSON, how
+-- often it was given, and whether its download has begun.
+local OFFER = {'of', 'oft', 'ofb', 'ofv', 'ofj', 'ofn', 'ofk'}
+
+-- Returns id and JSON of the firmware that a device gets at this boot, '' for none. What it has begun to download it
+-- gets no more: if it boots without it, the image does not run.
+local function offered(device, told)
+  local o = redis.call('HMGET', device, unpack(OFFER))
+  local past = not o[1] or o[7] or tonumber(o[2]) < now() or tonumber(o[6]) >= MOST_OFFERS
+  if past or o[3] ~= told.board or o[4] == told.fw then return '', '' end
+  redis.call('HINCRBY', device, 'ofn', 1)
+  return o[1], o[5]
+end
+
 -- Writes the events of a client that was served; `new`: nothing was known of its MAC.
-local function emit_boot(A, new)
-  local told = {fw = '', board = ''}
-  for at = 16, #A, 2 do
-    if told[A[at]] then told[A[at]] = A[at + 1] end
-  end
+local function emit_boot(A, new, told, offer)
   if new then emit(A[7] .. 'ev', 'device.registered', A[3], '{}') end
-  emit(A[7] .. 'ev', 'device.booted', A[3], texts('firmware', told.fw, 'board', told.board, 'address', A[4]))
+  local about = {'firmware', told.fw, 'board', told.board, 'address', A[4]}
+  if offer ~= '' then about[7], about[8] = 'offer', offer end
+  emit(A[7] .. 'ev', 'device.booted', A[3], texts(unpack(about)))
 end
 
 -- K: admission, device, devices by bootstrap, MACs that never connected, claims of the MAC, mark of a refused claim
@@ -337,7 +351,7 @@ end
 -- ask at once is the first; the others are judged by its pin. A new MAC needs a free place; under every policy but
 -- `open` no other MAC loses its place for it. Stores the device's fields if the client is served.
 -- Returns {verdict, generation of its password, time zone or '', 1 if the client has a claim now, 1 if another MAC lost
--- its place}.
+-- its place, the firmware that it is offered as JSON or ''}.
 local function boot(K, A)
   local connected = redis.call('HEXISTS', K[2], 'ep') == 1
   local o = redis.call('HMGET', K[1], 'gen', 'req', 'tz')
@@ -354,13 +368,21 @@ local function boot(K, A)
   if A[1] ~= 'open' then decided = judge(K, A, connected, lack) end
   if decided[1] ~= 'admitted' then
     emit_refusal(A, decided[1], decided[3], decided[4])
-    return {decided[1], 0, o[3] or '', decided[3], 0}
+    return {decided[1], 0, o[3] or '', decided[3], 0, ''}
   end
   if lack and A[1] == 'open' and not crowd_out(full, K[4], K[3], A[7]) then
-    return {'admitted', decided[2], o[3] or '', 0, 0}
+    return {'admitted', decided[2], o[3] or '', 0, 0, ''}
   end
   -- The client library may repeat this call after a fault: its time is the same then.
-  if redis.call('HGET', K[2], 'boot') ~= A[6] then emit_boot(A, redis.call('EXISTS', K[2]) == 0) end
+  local told = {fw = '', board = ''}
+  for at = 16, #A, 2 do
+    if told[A[at]] then told[A[at]] = A[at + 1] end
+  end
+  local offer, terms = offered(K[2], told)
+  local before = redis.call('HMGET', K[2], 'boot', 'fw')
+  if before[1] ~= A[6] or (before[2] or '') ~= told.fw then
+    emit_boot(A, redis.call('EXISTS', K[2]) == 0, told, offer)
+  end
   redis.call('HSET', K[2], 'kg', decided[2], 'boot', A[6], unpack(A, 16))
   if A[15] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[15]) end
   redis.call('ZADD', K[3], seconds(), A[3])
@@ -373,7 +395,7 @@ local function boot(K, A)
     redis.call('EXPIRE', K[2], A[11])
     give_back(K[4], K[2], A[3])
   end
-  return {'admitted', decided[2], o[3] or '', 0, lack and 1 or 0}
+  return {'admitted', decided[2], o[3] or '', 0, lack and 1 or 0, terms}
 end
 
 -- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims, events,
@@ -429,24 +451,49 @@ local function own(K, A)
   return {answer, generation or '1'}
 end
 
--- K: device  A: field, version, window s, most askers, life of a device that never connected s
--- Counts the offers of a firmware to one asker. Returns how many there were within the window, with this one; 0 if the
--- device has its maximum of askers, so that this one is not counted.
-local function offer(K, A)
-  local version, at, count = string.match(redis.call('HGET', K[1], A[1]) or '', '^(%S+) (%d+) (%d+)$')
-  if version == A[2] and tonumber(at) > seconds() - tonumber(A[3]) then
-    count = tonumber(count) + 1
-  else
-    at, count = seconds(), 1
-    local askers = 0
-    for _, field in ipairs(redis.call('HKEYS', K[1])) do
-      if string.sub(field, 1, 3) == 'fw:' then askers = askers + 1 end
+-- K: fence of jobs, each device  A: fence; of each device: id, until ms, board or '', version, JSON
+-- Offers firmware to devices; an offer with the same id stays as it is. Returns for each 1, or 0: nothing is known of
+-- the device.
+local function offers_put(K, A)
+  if tonumber(redis.call('GET', K[1]) or '0') > tonumber(A[1]) then return fenced() end
+  local answers = {}
+  for number = 2, #K do
+    local at, known = 2 + (number - 2) * 5, redis.call('EXISTS', K[number])
+    if known == 1 and redis.call('HGET', K[number], 'of') ~= A[at] then
+      redis.call('HDEL', K[number], 'ofk')
+      redis.call('HSET', K[number], 'of', A[at], 'oft', A[at + 1], 'ofb', A[at + 2], 'ofv', A[at + 3], 'ofj', A[at + 4],
+        'ofn', 0)
     end
-    if not version and askers >= tonumber(A[4]) then return 0 end
+    answers[#answers + 1] = known
   end
-  redis.call('HSET', K[1], A[1], string.format('%s %d %d', A[2], at, count))
-  if redis.call('TTL', K[1]) < 0 then redis.call('EXPIRE', K[1], A[5]) end
-  return count
+  return answers
+end
+
+-- K: each device  A: 1 to withdraw only what no device was given yet, else 0; of each device: id
+-- Withdraws offers. Returns for each 1 if it was withdrawn, 0 if it stays or was not there.
+local function offers_withdraw(K, A)
+  local answers = {}
+  for number = 1, #K do
+    local o, gone = redis.call('HMGET', K[number], 'of', 'ofn', 'ofk'), 0
+    if o[1] == A[number + 1] and (A[1] == '0' or (o[2] == '0' and not o[3])) then
+      redis.call('HDEL', K[number], unpack(OFFER))
+      gone = 1
+    end
+    answers[#answers + 1] = gone
+  end
+  return answers
+end
+
+-- K: device, events  A: id, MAC
+-- Notes that a device begins a download. Returns the offer as JSON, '' if it is withdrawn.
+local function offer_take(K, A)
+  local o = redis.call('HMGET', K[1], 'of', 'ofj', 'ofk')
+  if o[1] ~= A[1] then return {''} end
+  if not o[3] then
+    redis.call('HSET', K[1], 'ofk', '1')
+    emit(K[2], 'firmware.taken', A[2], texts('offer', A[1]))
+  end
+  return {o[2]}
 end
 
 -- Called when a device connected. If its password has the wanted generation, it needs no restart, and the broker may
@@ -1428,7 +1475,9 @@ redis.register_function('fleet_call_finish', call_finish)
 redis.register_function('fleet_sweep', sweep)
 redis.register_function('fleet_boot', boot)
 redis.register_function('fleet_own', own)
-redis.register_function('fleet_offer', offer)
+redis.register_function('fleet_offers_put', offers_put)
+redis.register_function('fleet_offers_withdraw', offers_withdraw)
+redis.register_function('fleet_offer_take', offer_take)
 redis.register_function('fleet_claimed', claimed)
 redis.register_function('fleet_unclaimed', unclaimed)
 redis.register_function('fleet_forget_claims', forget_claims)

@@ -127,9 +127,7 @@ class JobExecutions:
             rows = {row.mac: row for row in await connection.execute(present)}
             changes = [(mac, _SENT, now, "") for mac in macs]
             changes += [(mac, _WAITING, due, text) for mac, (due, text) in held.items()]
-            changes += [
-                (mac, _NUMBER["skipped"], now, "the registry does not have the device any more") for mac in gone
-            ]
+            changes += [(mac, _NUMBER["skipped"], now, "the registry has the device no more") for mac in gone]
             changes = [one for one in changes if one[0] in rows]
             more = [{"m": mac, "s": state, "p": place, "t": text} for mac, state, place, text in changes]
             if more:
@@ -154,10 +152,10 @@ class JobExecutions:
             ended: At most `AT_ONCE`, at most one of each execution.
             terms: By job; the others are left alone.
             now: In ms since 1970.
-            witnessed: By job, if the outcomes follow from evidence: the event up to which it was read. Only such
-                outcomes end executions that are `verifying`; one of a call comes once more if this process is killed.
+            witnessed: By job, if they follow from evidence: the event up to which it was read. Of executions that are
+                `verifying`, a call's outcome counts only if it is an error: others may be repeated.
         """
-        sources = (_SENT,) if witnessed is None else (_SENT, _VERIFYING)
+        proved = witnessed is not None
         jobs: dict[int, dict[int, CallEnd]] = {}
         for one in ended:
             if one.job in terms:
@@ -165,7 +163,7 @@ class JobExecutions:
         counted: Counter[ExecutionState] = Counter()
         async with self._feed.writing() as connection:
             for job, ends in jobs.items():
-                counted += await self._end(connection, job, ends, terms[job], now, sources)
+                counted += await self._end(connection, job, ends, terms[job], now, proved=proved)
             for job, event in (witnessed or {}).items():
                 await connection.execute(update(JOB).where(JOB.c.id == job).values(witnessed=event))
         return counted
@@ -177,12 +175,14 @@ class JobExecutions:
         ends: Mapping[int, CallEnd],
         terms: EndTerms,
         now: int,
-        sources: Sequence[int],
+        *,
+        proved: bool,
     ) -> Counter[ExecutionState]:
         row = (await connection.execute(select(JOB).where(JOB.c.id == job).with_for_update())).one_or_none()
         present = select(_X.mac, _X.state, _X.attempt, _X.retries)
-        present = present.where(_X.job == job, _X.state.in_(sources), _X.mac.in_(list(ends)))
-        rows = [one for one in await connection.execute(present) if ends[one.mac].attempt == one.attempt]
+        present = present.where(_X.job == job, _X.state.in_((_SENT, _VERIFYING)), _X.mac.in_(list(ends)))
+        found = [one for one in await connection.execute(present) if ends[one.mac].attempt == one.attempt]
+        rows = [one for one in found if proved or one.state == _SENT or ends[one.mac].state == "error"]
         if row is None or not rows:
             return Counter()
         changes, outcomes, failures, moves = [], Counter[ExecutionState](), 0, Counter[tuple[int, int]]()

@@ -161,6 +161,12 @@ class JobRows:
         async with self._sql.reading() as connection:
             return [job_of(row) for row in (await connection.execute(found)).all()]
 
+    async def unfinished(self) -> list[JobRow]:
+        """Return the jobs that are not over."""
+        found = select(JOB).where(JOB.c.tenant == self._tenant, JOB.c.state.in_(ACTIVE)).order_by(JOB.c.id)
+        async with self._sql.reading() as connection:
+            return [job_of(row) for row in await connection.execute(found)]
+
     async def page(self, before: int | None, limit: int) -> list[JobRow]:
         """Return jobs with ids below `before`, the newest first."""
         found = select(JOB).where(JOB.c.tenant == self._tenant, JOB.c.state != DELETED)

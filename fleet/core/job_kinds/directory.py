@@ -6,6 +6,7 @@ from typing import Any, Final
 from fleet.core.job_kinds.agent import agent_terms
 from fleet.core.job_kinds.announce import announce_terms
 from fleet.core.job_kinds.calls import call_terms, collect_terms
+from fleet.core.job_kinds.firmware import assets_terms, firmware_terms
 from fleet.core.job_kinds.rotate_credentials import rotation_terms
 from fleet.core.job_kinds.shadow import shadow_terms
 from fleet.core.job_kinds.terms import JobTerms
@@ -19,6 +20,8 @@ TERMS: Final[dict[JobKind, Callable[[Mapping[str, Any]], JobTerms]]] = {
     "collect": lambda body: collect_terms(body["collect"]),
     "shadow": lambda body: shadow_terms(body["shadow"]),
     "agent": lambda _: agent_terms(),
+    "firmware": lambda body: firmware_terms(body["firmware"]),
+    "assets": lambda body: assets_terms(body["assets"]),
 }
 
 

@@ -84,7 +84,7 @@ class AddressGroup(SettingGroup):
     not set."""
     http_public: str | None = setting(
         None,
-        ("worker", "api"),
+        ("worker", "api", "control"),
         syntax="http(s)://host[:port]",
         unset="the address to which a device sent its bootstrap request; for cameras the public host with "
         "FLEET_HTTP_PORT, or with FLEET_HTTPS_PORT if FLEET_TLS_CERT is set",

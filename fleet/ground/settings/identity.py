@@ -1,5 +1,6 @@
 """The settings of credentials and admission of devices."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -57,9 +58,17 @@ class IdentityGroup(SettingGroup):
     )
     """File of revoked devices and valid generations of passwords, which the api writes for the Mosquitto plugin (its
     `revoked_file`). fleet needs write access to its folder, the broker read access."""
-    firmware_dir: Path | None = setting(None, ("api",), syntax="folder", unset="the api offers no firmware")
-    """Firmware images: BOARD/VERSION.bin with BOARD/VERSION.bin.sha256. The api offers each device the newest image of
-    its board. A file BOARD/force with a version makes all devices of the board install that version."""
+    firmware_dir: Path | None = setting(
+        None, ("api", "control"), syntax="folder", unset="the folder firmware in FLEET_DATA_DIR", equal=True
+    )
+    """Images of firmware and assets that were uploaded to control (`fleet firmware add`); devices download them from
+    the api. On several machines this is a folder that control and api share."""
+    firmware_url: str | None = setting(
+        None, ("api",), syntax="http(s)://host[:port][/path]", unset="devices download from the api", equal=True
+    )
+    """Where devices download firmware in place of the api, such as a CDN: FLEET_FIRMWARE_URL/SHA256.bin is a file of
+    FLEET_FIRMWARE_DIR. It must answer with 200 at once, without a redirect, and with a header spelled
+    `Content-Length`."""
     keepalive: int = setting(30, ("api",), unit="seconds", ge=10, le=240)
     """MQTT keep-alive of devices, sent to them at bootstrap. A lower value lets the broker detect a lost device
     sooner."""
@@ -84,6 +93,13 @@ class IdentityGroup(SettingGroup):
                 f"{str(value)!r} is no time zone; use a name such as Asia/Shanghai, or minutes east of UTC"
             )
         return str(value)
+
+    @field_validator("firmware_url")
+    @classmethod
+    def _is_folder_of_images(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:/[\w./-]*)?", value):
+            raise ValueError("must be http://host[:port][/path] or https://host[:port][/path]")
+        return value.rstrip("/") if value else value
 
     @field_validator("refused_devices")
     @classmethod

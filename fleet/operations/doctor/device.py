@@ -52,7 +52,7 @@ def judge_device(known: DeviceView, settings: Settings, now: datetime) -> Iterat
 
     yield from _admission(known, settings)
     yield _bootstrap(known, when)
-    yield from examine_firmware(known, settings.firmware_dir, now.timestamp())
+    yield from examine_firmware(known, now.timestamp())
     yield from _key(known, settings)
     if not known.record.get("ep"):
         yield _never_connected(known)

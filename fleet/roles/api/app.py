@@ -7,7 +7,6 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.files.operator_tokens import OperatorTokens, tokens_path
 from fleet.adapters.files.serials import Serials
 from fleet.adapters.redis.client.store import Store
@@ -34,7 +33,6 @@ def build_app(
     settings: ApiSettings,
     keys: CredentialKeys,
     store: Store,
-    images: FirmwareImages | None = None,
     vision: "OpenAiVision | None" = None,
 ) -> FastAPI:
     """Return the api. Its only own state are rate limits, and the counts of refusals in `state.counts`.
@@ -43,7 +41,6 @@ def build_app(
         settings: Of the process.
         keys: Derive passwords, and have the list of revoked devices.
         store: Redis.
-        images: The firmware; the caller keeps it up to date. Without it none is offered.
         vision: Describes photos; without it devices get an apology.
 
     Raises:
@@ -52,7 +49,7 @@ def build_app(
     app = FastAPI(title="fleet", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     throttle, counts = Throttle(settings), Counter[str]()
     activations = ActivationService(settings, store, Serials(settings.serials_file), counts)
-    firmware = Firmware(images or FirmwareImages(None), store, throttle, counts)
+    firmware = Firmware(settings, store, throttle)
     operators = Operators(
         OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir)), throttle, counts
     )

@@ -26,7 +26,6 @@ from fleet.wire.bootstrap import (
     ActivationSection,
     BootstrapAnswer,
     BootstrapBody,
-    FirmwareSection,
     MqttSection,
     clip,
     parse_body,
@@ -106,7 +105,8 @@ class Bootstrap:
             await self._activations.record_refusal(who, "not bound")
         else:
             mqtt = self._credentials(who.mac, where.host, decision.generation)
-            firmware = await self._offer(who, body, where.url, deadline)
+            if decision.offer is not None and body.board.name in ("", who.board):
+                firmware = self._firmware.offer(who, decision.offer, where.url)
         now = server_time(decision.timezone, self._settings.timezone, datetime.now(UTC))
         answer = BootstrapAnswer(mqtt=mqtt, server_time=now, firmware=firmware, activation=activation)
         seen = {"device": who.mac, "board": who.board, "firmware": who.firmware, "as": decision.verdict}
@@ -172,15 +172,6 @@ class Bootstrap:
             publish_topic=topics.up_topic(mac),
             keepalive=self._settings.keepalive,
         )
-
-    async def _offer(self, who: Requester, body: BootstrapBody, url: str, deadline: float) -> FirmwareSection | None:
-        """Return the firmware to install; nothing without Redis."""
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await self._firmware.offer(who, body.board.name, url)
-        except (Unavailable, TimeoutError) as error:
-            log.warning("no firmware offered", extra={"device": who.mac, "reason": _reason(error)})
-            return None
 
 
 def _reason(error: Exception) -> str:

@@ -1,81 +1,72 @@
-"""Firmware: the offer at bootstrap, and the download (contract 1.5)."""
+"""Firmware: the offer at bootstrap, and the downloads of devices (contract 1.5)."""
 
+import asyncio
 import logging
-from collections import Counter
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse
 
-from fleet.adapters.files.firmware_images import FirmwareImages
+from fleet.adapters.files.image_store import ImageStore
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.devices.registry import MOST_OFFERS, DeviceRegistry
+from fleet.adapters.redis.devices.offers import Offers
+from fleet.ground.errors import Unavailable
 from fleet.roles.api.refusals import RefusedRequest
 from fleet.roles.api.requester import Requester
+from fleet.roles.api.settings import ApiSettings
 from fleet.roles.api.throttle import Throttle
 from fleet.wire.bootstrap import FirmwareSection
+from fleet.wire.firmware_offer import FirmwareOffer, offer_name, read_offer_name
 
 log = logging.getLogger(__name__)
 
-_PATH = "/xiaozhi/firmware"
+PATH = "/xiaozhi/firmware"
+STORE_SECONDS = 2.0
 
 
 class Firmware:
-    """Offers images and sends them.
+    """Says where devices download what jobs offer them, and sends it.
 
     Args:
-        images: The firmware.
-        store: Counts offers.
+        settings: Where the files are, and where devices download firmware from.
+        store: Has the offers.
         throttle: Limits requests.
-        counts: Counts offers that are withheld because the device got them before.
     """
 
-    def __init__(self, images: FirmwareImages, store: Store, throttle: Throttle, counts: Counter[str]) -> None:
-        self._images = images
-        self._throttle = throttle
-        self._counts = counts
-        self._registry = DeviceRegistry(store)
+    def __init__(self, settings: ApiSettings, store: Store, throttle: Throttle) -> None:
+        self._images = ImageStore(settings.firmware_dir or settings.data_dir / "firmware")
+        self._elsewhere, self._throttle, self._offers = settings.firmware_url, throttle, Offers(store)
         self.router = APIRouter()
-        self.router.add_api_route(f"{_PATH}/{{board}}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
+        self.router.add_api_route(f"{PATH}/{{name}}.bin", self.send, methods=["GET", "HEAD"])
 
-    async def offer(self, who: Requester, body_board: str, url: str) -> FirmwareSection | None:
-        """Return the firmware that a device should install now, if any.
-
-        Call it only for a device that is served: each call counts as an offer. A device whose headers and body name
-        different boards gets no offer. A device that got the same offer `MOST_OFFERS` times gets it no more: its
-        upgrade has failed each time.
+    def offer(self, who: Requester, offer: FirmwareOffer, url: str) -> FirmwareSection:
+        """Return what a device is to install.
 
         Args:
             who: The device.
-            body_board: The board's name in the request's body, or empty.
+            offer: For it.
             url: URL of the api, as the device reaches it.
-
-        Raises:
-            Unavailable: Redis did not answer.
         """
-        image = self._images.offer(who.board, who.running)
-        if image is None or body_board not in ("", who.board):
-            return None
-        if await self._registry.count_offer(who.mac, who.client, image.name) > MOST_OFFERS:
-            self._counts["firmware: offered before"] += 1
-            log.warning("firmware is not offered again", extra={"device": who.mac, "version": image.name})
-            return None
-        log.info("firmware offered", extra={"device": who.mac, "board": who.board, "version": image.name})
-        return FirmwareSection(
-            version=image.name,
-            url=f"{url}{_PATH}/{image.board}/{image.name}.bin",
-            force=1 if self._images.is_forced(image) else None,
-        )
+        log.info("firmware offered", extra={"device": who.mac, "board": who.board, "offer": offer.id})
+        name = offer_name(who.mac, offer)
+        there = f"{self._elsewhere}/{offer.file}.bin?offer={name}" if self._elsewhere else f"{url}{PATH}/{name}.bin"
+        return FirmwareSection(version=offer.version, url=there, force=1 if offer.force else None)
 
-    async def send(self, request: Request, board: str, name: str) -> FileResponse:
-        """Send an image; only files that `images` lists are ever opened.
+    async def send(self, request: Request, name: str) -> FileResponse:
+        """Send what a device was offered, and note that it is taken.
 
         Raises:
-            RefusedRequest: There is no such image, or its file has changed (404); the client's address sends too many
-                requests (429).
+            RefusedRequest: The device has no such offer any more, or the file is gone (404); the client's address sends
+                too many requests (429); Redis does not answer (503).
         """
         self._throttle.admit_address("firmware", request)
-        image = self._images.find(board, name)
-        if image is None or not image.is_unchanged():
+        named = read_offer_name(name)
+        try:
+            async with asyncio.timeout(STORE_SECONDS):
+                offer = None if named is None else await self._offers.take(*named)
+        except (Unavailable, TimeoutError) as error:
+            raise RefusedRequest("store away", 503, "try again later") from error
+        path = None if offer is None else self._images.path(offer.file)
+        if offer is None or path is None:
             raise RefusedRequest("firmware: no such image", 404, "there is no such firmware")
-        headers = {"ETag": f'"{image.sha256}"', "X-Checksum-Sha256": image.sha256}
-        return FileResponse(image.path, media_type="application/octet-stream", headers=headers)
+        headers = {"ETag": f'"{offer.file}"', "X-Checksum-Sha256": offer.file}
+        return FileResponse(path, media_type="application/octet-stream", headers=headers)

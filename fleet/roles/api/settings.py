@@ -29,3 +29,5 @@ class ApiSettings:
     mqtt_public: str | None
     http_public: str | None
     data_dir: Path
+    firmware_dir: Path | None
+    firmware_url: str | None

@@ -44,6 +44,7 @@ from fleet.roles.control.routes.devices import DeviceRoutes
 from fleet.roles.control.routes.events import EventRoutes
 from fleet.roles.control.routes.groups import GroupRoutes
 from fleet.roles.control.routes.health import HealthRoutes
+from fleet.roles.control.routes.images import ImageRoutes
 from fleet.roles.control.routes.job_executions import JobExecutionRoutes
 from fleet.roles.control.routes.jobs import JobRoutes
 from fleet.roles.control.routes.me import MeRoutes
@@ -65,7 +66,7 @@ _NOUNS = (
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
     *(DesiredRoutes, DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, DeviceToolRoutes, TalkRoutes),
-    *(AnnouncementRoutes, DeviceCommandRoutes, JobRoutes, JobExecutionRoutes),
+    *(AnnouncementRoutes, DeviceCommandRoutes, ImageRoutes, JobRoutes, JobExecutionRoutes),
 )
 """Each adds the routes of one noun."""
 

@@ -26,3 +26,5 @@ class ControlSettings:
     cloud_port: int
     wss_port: int
     tls_cert: Path | None
+    firmware_dir: Path | None
+    http_public: str | None

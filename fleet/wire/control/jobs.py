@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 from fleet.wire.control.desired import DesiredPatch
 from fleet.wire.control.device_texts import QueryText
 from fleet.wire.control.groups import GroupName
+from fleet.wire.control.images import AssetsOrder, FirmwareOrder
 from fleet.wire.control.shapes import GivenTime, Shape, Time
 from fleet.wire.job_states import Collected, ExecutionState, JobKind, JobState
 
@@ -117,6 +118,10 @@ class JobRequest(Shape):
     """Of the kind `agent`: the id of the agent that each device gets."""
     key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
     """Of the kind `rotate_credentials`: the id of the key that signs now."""
+    firmware: FirmwareOrder | None = None
+    """Of the kind `firmware`."""
+    assets: AssetsOrder | None = None
+    """Of the kind `assets`."""
     query: QueryText
     continuous: bool = False
     """Whether devices that the query means later join, each once, until the job expires."""
@@ -138,6 +143,9 @@ class JobRequest(Shape):
             raise ValueError("the kind agent gives agents to devices")
         if (self.kind == "rotate_credentials") != bool(self.key):
             raise ValueError("a job of the kind rotate_credentials names a key, and no other kind does")
+        for kind in ("firmware", "assets"):
+            if (self.kind == kind) != (getattr(self, kind) is not None):
+                raise ValueError(f"a job of the kind {kind} has {kind}, and no other kind does")
         return self
 
 
@@ -174,6 +182,8 @@ class Job(Shape):
     shadow: dict[str, Any] | None = None
     agent: int | None = None
     key: str
+    firmware: FirmwareOrder | None = None
+    assets: AssetsOrder | None = None
     query: str
     continuous: bool
     policy: JobPolicy

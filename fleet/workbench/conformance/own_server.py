@@ -1,8 +1,6 @@
 """A `fleet up` to run the checks against, set up as docs/conformance.md says for any server."""
 
-import hashlib
 import socket
-import struct
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,12 +10,15 @@ from fleet.adapters.files import endpoints
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
+from fleet.client import jobs
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings import Settings
+from fleet.wire.control.jobs import JobRequest
 from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.own_broker import OwnBroker, own_broker
 from fleet.workbench.conformance.provision import Binding, Images
 from fleet.workbench.conformance.steering.server import Steering
+from fleet.workbench.local_servers.control import local_control, upload_image
 from fleet.workbench.local_servers.mosquitto import until_accepting
 from fleet.workbench.local_servers.ports import LOOPBACK, Ports, choose
 from fleet.workbench.local_servers.process import run_program
@@ -47,35 +48,36 @@ async def own_server(steering: Steering, broker: OwnBroker = OwnBroker.EMBEDDED)
     ports = Ports(mqtt=choose(), udp=choose(kind=socket.SOCK_DGRAM), http=choose())
     with tempfile.TemporaryDirectory(prefix="fleet-conformance-") as folder:
         path = Path(folder)
-        write_firmware(path / "firmware")
         settings = {
             **settings_for(ports, path / "data"),
             **steered(f"http://{LOOPBACK}:{steering.port}/v1"),
             "idle_seconds": IDLE_SECONDS,
             "refused_devices": REFUSED,
-            "firmware_dir": str(path / "firmware"),
         }
         async with AsyncExitStack() as stack:
             enter = stack.enter_async_context
             settings |= await enter(own_broker(broker, ports.mqtt, path / "broker", settings))
             server = await enter(run_server(settings, path, path / "server.log", lambda _: None))
+            await _offer_firmware(path / "data")
             binding = await enter(_binding_api(settings, path))
             yield Setup(server.ota_url, steering, IDLE_SECONDS, REFUSED, binding=binding, images=IMAGES)
 
 
-def write_firmware(folder: Path) -> None:
-    """Put the images of `IMAGES` into a folder, and an older one for each board."""
-    for told, forced in ((IMAGES.offered, False), (IMAGES.forced, True)):
-        board, _, version = told.partition("/")
-        place = folder / board
-        place.mkdir(parents=True)
-        for name in (version, "0.9.0"):
-            described = struct.pack("<II8x", 0xABCD5432, 0) + name.encode().ljust(32, b"\0")
-            image = b"\xe9" + bytes(31) + described + bytes(range(256)) * 400
-            (place / f"{name}.bin").write_bytes(image)
-            (place / f"{name}.bin.sha256").write_text(f"{hashlib.sha256(image).hexdigest()}  {name}.bin\n")
-        if forced:
-            (place / "force").write_text(f"{version}\n")
+async def _offer_firmware(data: Path) -> None:
+    """Offer the images of `IMAGES` to every device of their boards, at its next start."""
+    async with local_control(data) as control:
+        for told, forced in ((IMAGES.offered, False), (IMAGES.forced, True)):
+            board, _, version = told.partition("/")
+            image = await upload_image(control, board, version)
+            asked = {
+                "name": f"firmware of {board}",
+                "kind": "firmware",
+                "firmware": {"image": image, "how": "next_boot", "force": forced},
+                "query": f"board={board}",
+                "continuous": True,
+                "policy": {"rate": 1_000, "window": 10_000, "halt_share": 1.0},
+            }
+            await control.send(jobs.create(JobRequest.model_validate(asked)))
 
 
 @asynccontextmanager

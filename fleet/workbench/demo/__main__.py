@@ -15,6 +15,7 @@ from fleet.workbench.demo.screen import Screen, make_console, save_picture
 from fleet.workbench.demo.script import SCENES, Language
 
 try:
+    from fleet.workbench.demo.rollout import RolloutDemo, RolloutOptions
     from fleet.workbench.demo.run import DemoOptions, DemoRun
 except ModuleNotFoundError as missing:
     sys.exit(f"the demo needs the package {missing.name}: {install_hint('workbench')}")
@@ -29,6 +30,9 @@ def demo(  # noqa: PLR0913 - the arguments are the command line
     ] = False,
     zh: Annotated[bool, typer.Option("--zh", help="Talk in Chinese only.")] = False,
     en: Annotated[bool, typer.Option("--en", help="Talk in English only.")] = False,
+    fleet: Annotated[
+        bool, typer.Option("--fleet", help="Show a rollout of firmware over three boards, one image of which is bad.")
+    ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the server running afterwards.")] = False,
     json: Annotated[
         Path | None, typer.Option(help="JSON file for the figures: checks, answers, latencies, violations, memory.")
@@ -37,6 +41,8 @@ def demo(  # noqa: PLR0913 - the arguments are the command line
     picture: Annotated[Path | None, typer.Option(hidden=True, help="SVG file for the output.")] = None,
 ) -> None:
     """Start a server, let a simulated device talk to it with recorded speech, and check the answers."""
+    if fleet:
+        sys.exit(runtime.run(lambda: _rollout(out)))
     wanted: dict[Language, bool] = {"en": en, "zh": zh}
     languages = [language for language in SCENES if wanted[language]] or list(SCENES)
     options = DemoOptions(languages, real, keep, out, json)
@@ -44,6 +50,13 @@ def demo(  # noqa: PLR0913 - the arguments are the command line
     if code not in (0, EXIT_INTERRUPTED):
         typer.echo(f"The logs are in {out}.", err=True)
     sys.exit(code)
+
+
+async def _rollout(folder: Path) -> int:
+    _end_with_terminal()
+    shown = RolloutDemo(RolloutOptions(folder), Screen(make_console()))
+    await shown.run()
+    return 0 if shown.ok else runtime.EXIT_FAILED
 
 
 async def _demo(options: DemoOptions, picture: Path | None) -> int:

@@ -11,7 +11,6 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from fleet.adapters.files.firmware_images import FirmwareImages
 from fleet.adapters.net.http import serving
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.net.http.serving import serve
@@ -19,11 +18,11 @@ from fleet.adapters.net.http.tls_server import HttpsServer
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import load
-from fleet.ground.tasks import running
 from fleet.roles.api.app import build_app
 from fleet.wire.identity import CredentialKeys
-from tests.support.api_server import BODY, headers, write_image
+from tests.support.api_server import BODY, MAC, headers
 from tests.support.certificates import Pki, serial
+from tests.support.offered_firmware import image_of, offer_firmware, store_file
 
 OTA = "/xiaozhi/ota/"
 
@@ -134,18 +133,14 @@ async def test_plain_http_stays_beside_it_for_this_machine_only_if_wanted(
 async def test_firmware_is_offered_over_https_to_who_came_so(
     store: Store, keys: CredentialKeys, pki: Pki, tmp_path: Path
 ) -> None:
-    image = write_image(tmp_path / "firmware", "board", "9.1.0")
-    shelf = FirmwareImages(tmp_path / "firmware")
-    settings = load(http_host="127.0.0.1", http_port=0, https_port=0, **pki.settings)
+    image = image_of("9.1.0")
+    await offer_firmware(store, MAC, "9.1.0", store_file(tmp_path, image))
+    settings = load(http_host="127.0.0.1", http_port=0, https_port=0, firmware_dir=tmp_path, **pki.settings)
     async with (
-        running("firmware", shelf.run),
-        serve(build_app(settings, keys, store, shelf), settings) as server,
+        serve(build_app(settings, keys, store), settings) as server,
         client(server.port, pki.client) as visitor,
-        asyncio.timeout(15),
     ):
-        while "firmware" not in (answer := (await visitor.post(OTA, headers=headers(), content=BODY)).json()):
-            await asyncio.sleep(0.1)
-        url = answer["firmware"]["url"]
+        url = (await visitor.post(OTA, headers=headers(), content=BODY)).json()["firmware"]["url"]
         assert url.startswith(f"https://127.0.0.1:{server.port}/")
         assert (await visitor.get(url)).content == image
 

@@ -50,7 +50,8 @@ class Seen(CallTask):
 
 
 @pytest.fixture
-async def site(database: Database) -> JobSite:
+async def site(database: Database, monkeypatch: pytest.MonkeyPatch) -> JobSite:
+    monkeypatch.setattr("fleet.adapters.sql.database.LOOK_SECONDS", 120.0)
     one = JobSite(database, await memory_store())
     await one.lead()
     return one

@@ -5,7 +5,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
-from fleet.adapters.sql import account_schema, alert_schema, desired_schema, job_schema
+from fleet.adapters.sql import account_schema, alert_schema, desired_schema, image_schema, job_schema
 from fleet.adapters.sql.agent_rows import AgentRows
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.group_rows import GroupRows
@@ -15,7 +15,7 @@ from fleet.adapters.sql.schema import METADATA
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.ground.errors import ConfigError
 
-DECLARED = account_schema.METADATA, alert_schema.METADATA, desired_schema.METADATA, job_schema.METADATA
+DECLARED = tuple(one.METADATA for one in (account_schema, alert_schema, desired_schema, image_schema, job_schema))
 """Importing them declares all tables."""
 
 

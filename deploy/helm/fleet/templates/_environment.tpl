@@ -192,5 +192,8 @@ Of (root, component, role, environment, drain).
 {{- with .Values.control.trustedProxies }}
 - {name: FLEET_TRUSTED_PROXIES, value: {{ . | quote }}}
 {{- end }}
+{{- if .Values.api.firmwareClaim }}
+- {name: FLEET_FIRMWARE_DIR, value: /var/lib/fleet-firmware}
+{{- end }}
 - {name: FLEET_METRICS_PORT, value: {{ .Values.metrics.port | quote }}}
 {{- end -}}

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS, prefix
 from fleet.core.admission import PinMethod, Policy, Verdict
+from fleet.wire.firmware_offer import OFFERS, FirmwareOffer
 
 YOUNG_SECONDS = 3600
 """Seconds that a MAC which never connected, and its pin, are kept after its last served bootstrap."""
@@ -98,7 +99,8 @@ class Decision:
     """The decision about a client.
 
     `generation` is that of the password that it may get, `claims` whether it is among the claims of the MAC, `evicted`
-    how many MACs that never connected were removed for it (only under an open policy).
+    how many MACs that never connected were removed for it (only under an open policy). `offer` is the firmware that
+    its device is to install.
     """
 
     verdict: Verdict
@@ -106,6 +108,7 @@ class Decision:
     timezone: str
     claims: bool = False
     evicted: int = 0
+    offer: FirmwareOffer | None = None
 
 
 class Admissions:
@@ -146,10 +149,13 @@ class Admissions:
             prefix(shard),
         ]
         pairs = [text for pair in fields.items() for text in pair]
-        verdict, generation, timezone, claims, evicted = await self._store.call(
+        verdict, generation, timezone, claims, evicted, offer = await self._store.call(
             "fleet_boot", keys, [*words, *limits, who.dialect, *pairs]
         )
-        return Decision(cast("Verdict", verdict), int(generation), timezone, claims == "1", int(evicted))
+        return Decision(
+            *(cast("Verdict", verdict), int(generation), timezone, claims == "1", int(evicted)),
+            OFFERS.decode(offer) if offer else None,
+        )
 
     async def read(self, mac: str) -> Admission:
         record = self._store.client.hgetall(admission_key(self._store, mac))

@@ -1,23 +1,16 @@
 """All devices with a recent bootstrap, and what each one received there last."""
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from fleet.adapters.redis.access.admissions import YOUNG_SECONDS
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.adapters.redis.keys import DEVICE_SECONDS
 from fleet.wire.identity import Username
 
-MOST_OFFERS = 3
-"""Offers of the same firmware to a device within a day; after that a device that cannot install it keeps working."""
-OFFER_SECONDS = 24 * 3600
-_MOST_OFFERED = 8
-"""Client-Ids of one MAC whose offers are counted; further ones are not counted."""
 _AT_ONCE = 200
 
 
@@ -37,23 +30,10 @@ class Entry:
 
 
 class DeviceRegistry:
-    """Lists devices, and counts firmware offers."""
+    """Lists devices."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-
-    async def count_offer(self, mac: str, client: str, version: str) -> int:
-        """Count a firmware offer to a client with a device's password.
-
-        Returns the number of offers within a day, this one included. Under an open policy several clients may have the
-        password, so each Client-Id is counted alone, up to a limit.
-        """
-        names = self._store.keys
-        field = f"fw:{hashlib.sha256(client.encode(errors='replace')).hexdigest()[:8]}"
-        [count] = await self._store.call(
-            "fleet_offer", [names.device(mac)], [field, version, OFFER_SECONDS, _MOST_OFFERED, YOUNG_SECONDS]
-        )
-        return int(count)
 
     async def entries(self) -> list[Entry]:
         """Return all devices with a bootstrap within the last 90 days, ordered by MAC; remove the others."""

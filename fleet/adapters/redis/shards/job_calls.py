@@ -56,7 +56,7 @@ class JobCalls:
     """
 
     def __init__(self, store: Store, fence: int) -> None:
-        self._store, self._fence = store, fence
+        self._store, self.fence = store, fence
         self.most_queued, self._outcomes = MOST_QUEUED, store.keys.job_outcomes
 
     @classmethod
@@ -78,7 +78,7 @@ class JobCalls:
             Fenced: There is a newer lease already.
         """
         for shard in self._shards:
-            await self._store.call("fleet_jobs_begin", [self._store.keys.job_fence(shard)], [self._fence])
+            await self._store.call("fleet_jobs_begin", [self._store.keys.job_fence(shard)], [self.fence])
 
     async def life(self) -> str:
         """Return a text that is another one after Redis may have lost what it was told."""
@@ -108,7 +108,7 @@ class JobCalls:
             "fleet_job_calls_put",
             [keys.operator_calls(shard), keys.operator_records(shard), keys.job_fence(shard), *records],
             [
-                *(self._fence, round(KEPT_SECONDS * 1000), within_ms, self.most_queued, MOST_RECORDS),
+                *(self.fence, round(KEPT_SECONDS * 1000), within_ms, self.most_queued, MOST_RECORDS),
                 *(word for words in described for word in words),
             ],
         )

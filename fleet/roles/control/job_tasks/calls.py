@@ -40,11 +40,12 @@ class CallTask(JobTask):
 
     async def start(self, sent: Sequence[SentCall]) -> Sequence[CallEnd]:
         """Queue the calls; those for which a shard has no room come back."""
+        return await self.queue(sent, [self.call(mac_text(one.mac), call_name(one.job, one.attempt)) for one in sent])
+
+    async def queue(self, sent: Sequence[SentCall], calls: Sequence[OperatorCall]) -> list[CallEnd]:
+        """Queue a call for each device; see `start`."""
         named = {mac_text(one.mac): one for one in sent}
-        full = await self._calls.put(
-            [self.call(mac, call_name(one.job, one.attempt)) for mac, one in named.items()],
-            self._policy.within_ms,
-        )
+        full = await self._calls.put(calls, self._policy.within_ms)
         due, back = milliseconds() + 1_000, [named[one.device] for one in full]
         return [CallEnd(one.job, one.mac, one.attempt, "waiting", "its shard is busy", due) for one in back]
 

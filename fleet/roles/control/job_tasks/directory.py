@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.offers import Offers
 from fleet.adapters.redis.shards.job_calls import JobCalls
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.job_rows import JobRow
 from fleet.roles.control.job_tasks.agent import AgentTask
 from fleet.roles.control.job_tasks.announce import AnnounceTask
 from fleet.roles.control.job_tasks.calls import CallOutcomes, CallTask
+from fleet.roles.control.job_tasks.firmware import AssetsTask, FirmwareTask
 from fleet.roles.control.job_tasks.rotate_credentials import RotationTask
 from fleet.roles.control.job_tasks.shadow import ShadowTask
 from fleet.roles.control.job_tasks.task import JobTask, OutcomeSource
@@ -42,6 +44,9 @@ class JobTasks:
             "rotate_credentials": lambda job: RotationTask(job, calls),
         }
         """By kind."""
+        offers = Offers(store)
+        self.makers["firmware"] = lambda job: FirmwareTask(job, job.body["firmware"], calls, offers)
+        self.makers["assets"] = lambda job: AssetsTask(job, job.body["assets"], calls, offers)
 
     def of(self, job: JobRow) -> JobTask:
         """Return the task of a job."""

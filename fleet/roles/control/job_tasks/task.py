@@ -46,6 +46,10 @@ class JobTask(Protocol):
         """
         return None
 
+    def give_up(self, one: Watched) -> CallEnd:
+        """Return the end of an execution whose evidence did not come in time."""
+        return CallEnd(one.job, one.mac, one.attempt, "unknown", self.terms.silence)
+
     async def release(self, ends: Sequence[CallEnd]) -> None:
         """Take back what devices were given for these executions, which are about to leave `sent` and `verifying`."""
         return

@@ -72,9 +72,8 @@ class JobOutcomes:
         if len(evidence.found) == AT_ONCE:
             return True
         late = await self._evidence.overdue(job.id, now) if job.counts["verifying"] else []
-        given_up = [CallEnd(job.id, one.mac, one.attempt, "unknown", task.terms.silence) for one in late]
-        if given_up:
-            await self.store(given_up, [job], now, witnessed={job.id: evidence.read})
+        if late:
+            await self.store([task.give_up(one) for one in late], [job], now, witnessed={job.id: evidence.read})
         return False
 
     async def recall(self, job: JobRow, now: int) -> None:

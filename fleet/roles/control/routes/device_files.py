@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
-from starlette.requests import ClientDisconnect
 
 from fleet.adapters.sql.device_import import DeviceImport, Imported
 from fleet.adapters.sql.device_rows import AT_ONCE
@@ -20,6 +19,7 @@ from fleet.roles.control.access import Principal, Who
 from fleet.roles.control.device_queries import device_json, read_query
 from fleet.roles.control.idempotency import HEADER
 from fleet.roles.control.problems import Problem
+from fleet.roles.control.request_pieces import pieces
 from fleet.roles.control.routing import RouteNotes, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.device_file import (
@@ -48,8 +48,6 @@ LARGEST_AUDIT = 100_000
 LARGEST_FILE = 1_000_000_000
 _ROWS = 50
 """Devices that are written between two pauses."""
-_SILENT_SECONDS = 20.0
-"""Longest wait for the next piece of a file."""
 _LINES = "application/x-ndjson"
 _FORMATS: dict[str, Format] = {"text/csv": "csv", _LINES: "ndjson", "application/ndjson": "ndjson"}
 _IMPORT = RouteNotes(takes=tuple(_FORMATS), refusals=(415,))
@@ -146,7 +144,7 @@ class _Import:
             Problem: It is too large, too slow, or broke off.
         """
         size = 0
-        async for piece in _pieces(self._request):
+        async for piece in pieces(self._request):
             size += len(piece)
             if size > LARGEST_FILE:
                 raise Problem(413, "too-large", f"a file has at most {LARGEST_FILE} bytes")
@@ -219,23 +217,3 @@ def _kept(done: Imported) -> list[str]:
             break
         kept.append(mac)
     return kept
-
-
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body as it comes.
-
-    Raises:
-        Problem: Nothing came for too long (408), or it broke off (400).
-    """
-    stream = aiter(request.stream())
-    while True:
-        try:
-            async with asyncio.timeout(_SILENT_SECONDS):
-                piece = await anext(stream)
-        except StopAsyncIteration:
-            return
-        except TimeoutError:
-            raise Problem(408, "too-slow", "the file did not come in time", headers={"Connection": "close"}) from None
-        except ClientDisconnect:
-            raise Problem(400, "broken-off", "the request broke off") from None
-        yield piece

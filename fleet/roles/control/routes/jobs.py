@@ -1,6 +1,6 @@
 """`/v1/jobs`: jobs over many devices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import Path, Request, Response
@@ -19,13 +19,15 @@ from fleet.roles.control.access import Principal, Who, milliseconds
 from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_queries import read_query
-from fleet.roles.control.job_policies import body_of, policy_of, target_of, terms_of_job
+from fleet.roles.control.job_orders import order_shape, stored_body
+from fleet.roles.control.job_policies import policy_of, target_of, terms_of_job
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.desired import check_tools
 from fleet.roles.control.routes.device_calls import fit, shown
 from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import etag, expected_version
+from fleet.wire.control.images import AssetsOrder, FirmwareOrder
 from fleet.wire.control.jobs import (
     LONGEST_LIFE,
     Job,
@@ -79,8 +81,9 @@ class JobRoutes:
         Its tool also needs devices:command, a dangerous one devices:dangerous.
         """
         now = milliseconds()
-        await self._check(who, body, now)
         starts = _start(body, now)
+        stored = await stored_body(self._services, who.tenant, body, starts or now)
+        await self._check(who, body, stored, now)
         async with self._services.changes.begin(request) as change:
             rows = JobRows(change.sql, who.tenant)
             if await rows.active() >= MOST_ACTIVE:
@@ -88,7 +91,7 @@ class JobRoutes:
             job = NewJob(
                 name=body.name,
                 kind=body.kind,
-                body=body_of(body),
+                body=stored,
                 query=body.query,
                 continuous=body.continuous,
                 policy=body.policy.model_dump(),
@@ -105,7 +108,8 @@ class JobRoutes:
 
     async def preview(self, who: Who, body: JobRequest) -> JobPreview:
         """Return what a job would do, and do nothing."""
-        targets = await self._check(who, body, milliseconds())
+        now = milliseconds()
+        targets = await self._check(who, body, await stored_body(self._services, who.tenant, body, now), now)
         counts = await targets.count()
         skipped = [SkipCount(reason=reason, devices=count) for reason, count in sorted(counts.skipped.items())]
         return JobPreview(devices=counts.devices, online=counts.online, skipped=skipped)
@@ -194,7 +198,7 @@ class JobRoutes:
             raise not_found("job")
         return row
 
-    async def _check(self, who: Principal, body: JobRequest, now: int) -> JobTargets:
+    async def _check(self, who: Principal, body: JobRequest, stored: Mapping[str, Any], now: int) -> JobTargets:
         """Return the devices of a job that may be made.
 
         Raises:
@@ -202,7 +206,7 @@ class JobRoutes:
         """
         for query in (body.query, *(one.query or "" for one in body.policy.stages)):
             read_query(query)
-        terms = terms_of(body.kind, body_of(body))
+        terms = terms_of(body.kind, stored)
         _allow(who, terms)
         targets = JobTargets(self._database, target_of(who.tenant, body.query, terms, body.policy, now))
         if body.kind == "tool":
@@ -275,6 +279,8 @@ def shape_of(row: JobRow) -> Job:
         shadow=row.body.get("shadow"),
         agent=row.body.get("agent"),
         key=row.body.get("key", ""),
+        firmware=order_shape(FirmwareOrder, row),
+        assets=order_shape(AssetsOrder, row),
         query=row.query,
         continuous=row.continuous,
         policy=JobPolicy.model_validate(dict(row.policy), extra="ignore"),

@@ -1,13 +1,17 @@
 """Group O, continued: firmware that is offered at bootstrap, and its download."""
 
+import asyncio
+
 from fleet.wire.firmware import parse_version
 from fleet.workbench.conformance.checks.bootstrap import GROUP, boot
-from fleet.workbench.conformance.context import CheckContext
+from fleet.workbench.conformance.context import CheckContext, fresh_mac
 from fleet.workbench.conformance.http_exchange import Reply, get
 from fleet.workbench.conformance.verdict import NotApplicable, require
 from fleet.workbench.sim.messages.message import JsonObject, member, number, text
 
 _OLD = "0.0.1"
+_SEEN_SECONDS = 60.0
+"""Longest time until a device that a server has just seen is offered firmware."""
 _STOCK = "P1 P2 P3 P4 P5 P6 P7 P9"
 """A computer takes no firmware."""
 
@@ -28,17 +32,17 @@ async def offers_nothing_old(context: CheckContext) -> str:
 @GROUP.check("O6", "a forced upgrade is not forced on a device that has it", profiles=_STOCK)
 async def forces_once(context: CheckContext) -> str:
     board, version = _image(context.setup.images.forced)
-    forced = _section(await boot(context, board=board, version=f"{version}.9"))
-    require(number(forced.get("force")) == 1, f"nothing is forced on a board with {version}.9: {forced}")
+    forced = await _offered(context, board, f"9{version}")
+    require(number(forced.get("force")) == 1, f"nothing is forced on a board with 9{version}: {forced}")
     again = _section(await boot(context, board=board, version=version))
     require(number(again.get("force")) != 1, f"force is still on for a device that has {version}")
-    return f"{version} is forced on {version}.9, and not on itself"
+    return f"{version} is forced on 9{version}, and not on itself"
 
 
 @GROUP.check("O7", "offered firmware can be downloaded as 4G boards do it", profiles=_STOCK)
 async def sends_firmware(context: CheckContext) -> str:
     board, version = _image(context.setup.images.offered)
-    firmware = _section(await boot(context, board=board, version=_OLD))
+    firmware = await _offered(context, board, _OLD)
     url = text(firmware, "url") or ""
     require(text(firmware, "version") == version and url, f"a device with {_OLD} is offered {firmware}")
     first, second = await get(url), await get(url)
@@ -48,6 +52,17 @@ async def sends_firmware(context: CheckContext) -> str:
     require(length == len(first.body) > 0, f"Content-Length {length}, but {len(first.body)} bytes")
     require(first.body == second.body, "a second download differs")
     return f"{version} for {_OLD}: {length} bytes"
+
+
+async def _offered(context: CheckContext, board: str, version: str) -> JsonObject:
+    """Return the firmware that a device is offered; a server may have to see it first."""
+    mac, clock = fresh_mac(), asyncio.get_running_loop().time
+    until = clock() + _SEEN_SECONDS
+    while not text(found := _section(await boot(context, mac=mac, board=board, version=version)), "url"):
+        if clock() > until:
+            break
+        await asyncio.sleep(1.0)
+    return found
 
 
 def _section(reply: Reply) -> JsonObject:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import httpx2
 
 from fleet.ground.errors import Unavailable
+from fleet.wire.firmware import parse_version
 from fleet.workbench.sim.bootstrap.activation import Activation, demanded
 from fleet.workbench.sim.bootstrap.ota_rules import check_answer, check_response
 from fleet.workbench.sim.messages.message import JsonObject, member, number, text
@@ -47,6 +48,8 @@ class Bootstrap:
         self._profile = profile
         self._journal = journal
         self._reason = self._code = ""
+        self.firmware = ""
+        """Where the firmware is that the answer tells the device to install; empty if it tells none."""
 
     async def fetch(self) -> MqttAccess:
         """Return the MQTT section, after as many tries as firmware makes.
@@ -60,6 +63,7 @@ class Bootstrap:
             access = read_mqtt(member(answer, "mqtt"))
             if challenge is None and access is not None:
                 self._note(access)
+                self.firmware = upgrade_of(member(answer, "firmware"), self._profile.version)
                 return access
             if challenge is None:
                 raise Unavailable(f"bootstrap at {self._url} failed: no usable mqtt section")
@@ -131,6 +135,14 @@ class Bootstrap:
             return None
         self._journal.judge(check_answer(answer, self._profile.version))
         return answer
+
+
+def upgrade_of(section: JsonObject, running: str) -> str:
+    """Return where the device downloads firmware: a higher version than it runs, or any with `force` (ota.cc)."""
+    version, url = text(section, "version") or "", text(section, "url") or ""
+    offered, own = parse_version(version), parse_version(running)
+    wanted = number(section.get("force")) == 1 or (offered is not None and own is not None and offered > own)
+    return url if wanted else ""
 
 
 def read_mqtt(section: JsonObject) -> MqttAccess | None:

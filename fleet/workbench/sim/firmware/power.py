@@ -9,6 +9,7 @@ from fleet.ground.errors import Unavailable
 from fleet.ground.tasks import single_exception
 from fleet.workbench.sim.bootstrap.ota import Bootstrap
 from fleet.workbench.sim.firmware.boot import Boot
+from fleet.workbench.sim.firmware.upgrade import install, running_profile, start_installed
 from fleet.workbench.sim.network.download import download
 from fleet.workbench.sim.network.https import trusting
 from fleet.workbench.sim.profiles.identity import Identity, headers
@@ -76,11 +77,17 @@ class Power:
             raise single_exception(group) from None
 
     async def _live(self) -> None:
-        profile, journal = self._context.profile, self._context.journal
+        journal = self._context.journal
         while True:
+            start_installed(self._context)
+            profile = running_profile(self._context)
             journal.note("boot", profile=profile.name, mac=self._identity.mac)
             await self._fetch_assets()
-            access = await Bootstrap(self._ota_url, self._identity, profile, journal).fetch()
+            bootstrap = Bootstrap(self._ota_url, self._identity, profile, journal)
+            access = await bootstrap.fetch()
+            if bootstrap.firmware and await install(bootstrap.firmware, self._context):
+                await asyncio.sleep(profile.timing.reboot)
+                continue
             self.current = Boot(self._context, access, self._tls)
             self._context.signal.notify()
             try:
@@ -95,6 +102,6 @@ class Power:
         url, self._context.board.assets_url = self._context.board.assets_url, ""
         if not url:
             return
-        found = await download(url, headers(self._identity, self._context.profile))
+        found = await download(url, headers(self._identity, running_profile(self._context)))
         self._context.journal.judge(found.findings)
         self._context.journal.note("assets", url=url, bytes=len(found.content), reason=found.reason)

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from fleet.workbench.sim.firmware.application import Application
 from fleet.workbench.sim.firmware.parts import DeviceParts
+from fleet.workbench.sim.firmware.upgrade import install, running_profile
 from fleet.workbench.sim.messages import outbound
 from fleet.workbench.sim.messages.message import JsonObject, text
-from fleet.workbench.sim.network.download import download
 from fleet.workbench.sim.network.malformed import BAD_ERROR
 from fleet.workbench.sim.runtime.context import DeviceContext
 from fleet.workbench.sim.tools.board_tools import tools_of
@@ -37,7 +37,7 @@ class ToolRunner:
         self._context = context
         self._host = host
         self._journal = context.journal
-        self._server = McpServer(context.profile, tools_of(context.profile), context.board)
+        self._server = McpServer(running_profile(context), tools_of(context.profile), context.board)
 
     def receive(self, request: JsonObject) -> None:
         """Take a request; arguments are checked at once, calls wait for the main loop."""
@@ -78,14 +78,9 @@ class ToolRunner:
         await self._host.channel.send(outbound.mcp(self._host.channel.session, reply))
 
     async def _restart(self, ordered: Restart) -> None:
-        if ordered.firmware and not await self._install(ordered.firmware):
-            return
+        if ordered.firmware:
+            # The conversation ends before the download.
+            await self._host.application.hang_up(say_goodbye=True)
+            if not await install(ordered.firmware, self._context):
+                return
         await self._host.restart()
-
-    async def _install(self, url: str) -> bool:
-        """Fetch new firmware, the conversation ended before; return whether all of it came."""
-        await self._host.application.hang_up(say_goodbye=True)
-        found = await download(url, self._context.board.upload_headers)
-        self._journal.judge(found.findings)
-        self._journal.note("firmware", url=url, bytes=len(found.content), reason=found.reason)
-        return bool(found.content)

@@ -31,7 +31,7 @@ class Identity:
 
 
 def headers(identity: Identity, profile: Profile) -> dict[str, str]:
-    """Return what bootstrap and activation requests carry."""
+    """Return what bootstrap and activation requests carry; the profile's version is the one that runs."""
     sent = {
         "Device-Id": identity.mac,
         "Client-Id": identity.client,

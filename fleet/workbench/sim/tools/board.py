@@ -34,6 +34,14 @@ class Board:
     """JPEG of the screen."""
     assets_url: str = ""
     """Where assets come from at the next start."""
+    version: str = ""
+    """Of the firmware that was installed last; empty: that of the build."""
+    installed: str = ""
+    """Of an image that has not started yet."""
+    upgrades_fail: bool = False
+    """Whether downloads of firmware break off, so that the tool answers `true`."""
+    broken_versions: frozenset[str] = frozenset()
+    """Versions whose images do not start on this board: it comes back with the earlier one."""
     findings: list[Finding] = field(default_factory=list)
     """What tools found the server to do wrong, until the audit has taken it."""
 
