@@ -157,6 +157,13 @@ def test_no_cell_of_a_table_is_a_paragraph(document: Document) -> None:
     assert [cell for cell in cells if len(cell) > LONGEST_CELL] == []
 
 
+def test_each_decision_has_a_number_of_its_own() -> None:
+    names = sorted(path.name for path in (ROOT / "docs/adr").glob("*.md"))
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+    for name in names:
+        assert (ROOT / "docs/adr" / name).read_text(encoding="utf-8").startswith(f"# {int(name[:4])}. "), name
+
+
 def test_nothing_was_overlooked() -> None:
     assert len(DOCUMENTS) > 30
     assert sum(len(document.links()) for document in DOCUMENTS) > 120

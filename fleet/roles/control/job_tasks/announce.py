@@ -1,4 +1,4 @@
-"""The kind `announce`: the owner of a device's shard delivers the text (docs/adr/0049-announcements.md)."""
+"""The kind `announce`: the owner of a device's shard delivers the text (docs/adr/0052-announcements.md)."""
 
 from fleet.roles.control.job_tasks.calls import CallTask
 from fleet.wire.announcements import TOOL, DeviceAnnouncement
