@@ -32,7 +32,9 @@ async def desired(  # noqa: PLR0913 - the arguments are the command line
         list[str] | None,
         typer.Argument(help="volume=40, brightness=, theme=, timezone=, language=, agent=, tools.NAME=ARGUMENTS."),
     ] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="A property that is left to the user again.")] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A property that is left to the user again.")
+    ] = None,
     policy: Annotated[list[str] | None, typer.Option(help="volume=enforce, =watch or =once.")] = None,
     version: Annotated[int | None, typer.Option(min=0, help="Change it only if it still has this version.")] = None,
     as_json: AsJson = False,

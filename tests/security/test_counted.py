@@ -85,6 +85,11 @@ COUNTED: dict[str, list[tuple[str, str]] | str] = {
     ],
     "markup and control characters in what operators read": "nothing is refused",
     "header spoofing": [(API, "address_bootstrap"), (API, "no_mac")],
+    "accounts of operators: guessed passwords, foreign pages, stolen and chosen cookies": [
+        ("fleet_sign_ins", "wrong"),
+        ("fleet_sign_ins", "limited"),
+        ("fleet_sign_ins", "busy"),
+    ],
     "path traversal in firmware names": [(API, "firmware_no_such_image"), (ROUTES, "elsewhere")],
     "tool lists without an end": [
         (WORKER, "tools_too_many_lists"),
@@ -207,7 +212,7 @@ async def test_what_the_api_refuses_is_counted_by_its_reason(attacked: Attacked)
         ("bootstrap_not_on_the_list", 403, api.post("/xiaozhi/ota/", headers=listed, content=BODY)),
         ("activation_wrong_proof", 403, api.post("/xiaozhi/ota/activate", headers=listed, json=proof)),
         ("photo_token", 401, api.post("/vision/explain", headers=token, content=b"x")),
-        ("firmware_no_such_image", 404, api.get("/xiaozhi/firmware/..%2e/passwd.bin")),
+        ("firmware_no_such_image", 404, api.get("/xiaozhi/firmware/..%2epasswd.bin")),
     ]
     for reason, status, question in asked:
         assert (await question).status_code == status, reason

@@ -17,6 +17,7 @@ from fleet.adapters.sql.conversation_rows import ConversationQuery, Conversation
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.adapters.sql.event_rows import EventRows, NewEvent
 from fleet.adapters.sql.group_rows import GroupRows
+from fleet.adapters.sql.image_rows import ImageRows, NewImage
 from fleet.adapters.sql.job_rows import JobRows, NewJob
 from fleet.adapters.sql.provider_rows import ProviderRows
 from fleet.adapters.sql.token_rows import TokenRows
@@ -113,6 +114,11 @@ async def _foreign_account(stage: ControlStage) -> str:
     return str((await AccountRows(stage.database).add(OTHER_TENANT, "theirs", "owner", "", 1)).id)
 
 
+async def _foreign_image(stage: ControlStage) -> str:
+    image = NewImage("firmware", "board", "2.6.0", "ab" * 32, 9, 1, "token:theirs")
+    return str((await ImageRows(stage.database, OTHER_TENANT).add(image)).id)
+
+
 FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "token": _foreign_token,
     "mac": _foreign_device,
@@ -128,6 +134,7 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "announcement": _foreign_announcement,
     "alert": _foreign_alert,
     "account": _foreign_account,
+    "image": _foreign_image,
 }
 """Of each path parameter: makes an object of another tenant, and returns its id."""
 

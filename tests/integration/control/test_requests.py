@@ -168,7 +168,7 @@ async def test_the_description_fits_the_app_and_needs_no_token(stage: ControlSta
     found = answer.json()
     assert found["openapi"].startswith("3.1")
     assert found["paths"]["/v1/tokens"]["post"]["x-scope"] == "tokens:write"
-    assert found["paths"]["/v1/tokens"]["post"]["security"] == [{"token": []}]
+    assert found["paths"]["/v1/tokens"]["post"]["security"] == [{"token": []}, {"session": []}]
     assert "HTTPValidationError" not in json.dumps(found)
     cached = await stage.ask("GET /v1/openapi.json", None, headers={"If-None-Match": answer.headers["etag"]})
     assert cached.status_code == 304

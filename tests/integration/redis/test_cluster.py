@@ -44,7 +44,7 @@ async def test_a_node_that_lost_the_functions_is_given_them_again(redis_cluster:
 
 async def test_a_command_follows_a_slot_that_is_moving(redis_cluster: ClusterSet, cluster_url: str, mac: str) -> None:
     async with opened(cluster_url) as store:
-        key = store.keys.device(mac)
+        key = store.keys.job_fence(store.keys.shard(mac))
         slot, source = key_slot(key.encode()), redis_cluster.primary_of(key)
         target = (source + 1) % 3
         names = [redis_cluster.ask(node, "CLUSTER", "MYID") for node in range(3)]
@@ -52,17 +52,14 @@ async def test_a_command_follows_a_slot_that_is_moving(redis_cluster: ClusterSet
         redis_cluster.ask(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", names[target])
         try:
             # The key is new, so only the target may make it, and only right after the word ASKING.
-            words = [key], ["fw:1", "2.0.0", 60, 8, 60]
             async with asyncio.timeout(LIMIT):
-                assert await store.call("fleet_offer", *words) == ["1"]
-                saved, _ = await store.client.fcall_saved(
-                    store.functions.name("fleet_offer"), [key], [str(word) for word in words[1]]
-                )
-                assert int(saved) == 2
+                assert await store.call("fleet_jobs_begin", [key], [1]) == ["1"]
+                saved, _ = await store.client.fcall_saved(store.functions.name("fleet_jobs_begin"), [key], ["2"])
+                assert int(saved) == 1
                 pipe = store.client.pipeline(transaction=False)
-                pipe.hset(key, "a", "b")
-                pipe.hget(key, "a")
-                assert await pipe.execute() == [1, "b"]
+                pipe.append(key, "3")
+                pipe.get(key)
+                assert await pipe.execute() == [2, "23"]
             held = [redis_cluster.ask(node, "CLUSTER", "COUNTKEYSINSLOT", slot) for node in (source, target)]
             assert held == [0, 1]
         finally:

@@ -48,6 +48,14 @@ ZERO: Mapping[str, str] = {
         ("fleet_job_executions", "fleet_jobs_active"),
         "no control is part of this site; tests/integration/sql/test_jobs.py counts them",
     ),
+    **dict.fromkeys(
+        ("fleet_alerts_open", "fleet_alerts_opened"),
+        "no control is part of this site; tests/integration/control/test_alerts.py counts them",
+    ),
+    **dict.fromkeys(
+        ("fleet_announcement_deliveries", "fleet_clips", "fleet_clip_requests"),
+        "nobody announces anything here; see tests/integration/api/test_clips.py",
+    ),
     "fleet_sign_ins": "no control is part of this site; tests/integration/control/test_sign_in.py counts them",
     **dict.fromkeys(
         ("fleet_state_rounds", "fleet_state_rounds_active", "fleet_devices_drifting"),

@@ -4,7 +4,6 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from fleet.adapters.speech.opus import Encoder
 from fleet.workbench.sim.crowd.crowd import Crowd, CrowdPlan, mac_of, running
 from fleet.workbench.sim.crowd.place import source_of
 from fleet.workbench.sim.crowd.shares import Shares
-from tests.support.api_server import write_image
+from tests.support.offered_firmware import image_of
 from tests.support.ogg import write_opus
 from tests.support.scripted_server import ScriptedServer, page, tone
 
@@ -107,9 +106,9 @@ async def test_devices_come_back_ten_seconds_after_they_lost_their_connection(se
 
 
 async def test_a_restart_and_an_upgrade_boot_again_and_a_bad_image_leaves_the_old_version(
-    server: ScriptedServer, tmp_path: Path
+    server: ScriptedServer,
 ) -> None:
-    server.pages["/new.bin"] = page(write_image(tmp_path, "b", "2.6.0"))
+    server.pages["/new.bin"] = page(image_of("2.6.0"))
     new, missing = (server.ota_url.replace("/ota/", path) for path in ("/new.bin", "/missing.bin"))
     async with crowd_of(server, brick=1.0) as crowd:
         caller = Caller(server)
@@ -129,8 +128,8 @@ async def test_a_restart_and_an_upgrade_boot_again_and_a_bad_image_leaves_the_ol
         assert agents == ["bread-compact-wifi/2.4.2"] * 2 + ["bread-compact-wifi/2.6.0"] * 2
 
 
-async def test_an_image_that_bootstrap_offers_is_installed(server: ScriptedServer, tmp_path: Path) -> None:
-    server.pages["/new.bin"] = page(write_image(tmp_path, "b", "2.6.0"))
+async def test_an_image_that_bootstrap_offers_is_installed(server: ScriptedServer) -> None:
+    server.pages["/new.bin"] = page(image_of("2.6.0"))
     server.ota_answer["firmware"] = {"version": "2.6.0", "url": server.ota_url.replace("/ota/", "/new.bin")}
     async with crowd_of(server) as crowd:
         assert (crowd.ledger.counts["upgrades"], crowd.ledger.counts["boots"]) == (1, 2)

@@ -11,7 +11,9 @@ from fleet.ground.errors import Fenced, Unavailable
 from tests.support.memory_redis import MemoryRedis
 from tests.support.memory_store import MemoryClient, memory_client, memory_store
 
-KEYS = ["f:{0}:d:aa:bb:cc:dd:ee:ff"]
+KEYS = ["macs", "minima", "default", "version", "log"]
+REVOKE = ["revoke", "aa:bb:cc:dd:ee:ff", 0, 10, 10]
+"""Answers 1 if that is new, else 0."""
 
 
 class ReplicatedClient(MemoryClient):
@@ -41,19 +43,19 @@ async def replicated() -> tuple[Store, ReplicatedClient]:
     return store, client
 
 
-async def offer(store: Store) -> tuple[list[str], bool]:
-    return await store.call_saved("fleet_offer", KEYS, ["fw:1", "2.0.0", 60, 8, 60])
+async def revoke(store: Store) -> tuple[list[str], bool]:
+    return await store.call_saved("fleet_access", KEYS, REVOKE)
 
 
 async def test_what_a_replica_has_is_saved() -> None:
     store, _ = await replicated()
-    assert await offer(store) == (["1"], True)
+    assert await revoke(store) == (["1"], True)
 
 
 async def test_without_replicas_there_is_nothing_to_wait_for() -> None:
     store, client = await replicated()
     client.replicated = client.acknowledged = False
-    assert await offer(store) == (["1"], True)
+    assert await revoke(store) == (["1"], True)
 
 
 @pytest.mark.parametrize(
@@ -65,20 +67,20 @@ async def test_what_no_replica_has_is_saved_only_where_another_server_answered_t
 ) -> None:
     store, client = await replicated()
     client.acknowledged, client.after = 0, (replica, failed)
-    assert await offer(store) == (["1"], saved)
+    assert await revoke(store) == (["1"], saved)
 
 
 async def test_after_a_write_that_no_replica_has_the_replicas_are_looked_for_again() -> None:
     store, client = await replicated()
     client.acknowledged, client.after = 0, (False, 0)
-    await offer(store)
-    assert await offer(store) == (["2"], True), "the replica is gone"
+    await revoke(store)
+    assert await revoke(store) == (["0"], True), "the replica is gone"
 
 
 async def test_a_server_that_lost_the_functions_gets_them_again() -> None:
     store = await memory_store()
     await store.client.execute_command("FUNCTION FLUSH")
-    assert await store.call("fleet_offer", KEYS, ["fw:1", "2.0.0", 60, 8, 60]) == ["1"]
+    assert await store.call("fleet_access", KEYS, REVOKE) == ["1"]
 
 
 @pytest.mark.parametrize(

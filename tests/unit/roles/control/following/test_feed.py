@@ -168,8 +168,8 @@ async def test_a_token_and_a_tenant_leave_conditions_to_the_others(monkeypatch: 
 async def test_the_clients_of_a_token_end_with_it() -> None:
     feed = EventFeed(Matcher())
     ended, other = feed.join(EventFilter(1), one_of(1)), feed.join(EventFilter(1), one_of(2))
-    assert feed.tokens() == {1, 2}
-    feed.end([1])
+    assert feed.principals() == {one_of(1), one_of(2)}
+    feed.end([one_of(1)])
     await feed.give([event(1)])
     assert ended.ended and ended.take() == b"" and not other.ended and ids(other.take()) == [1]
 

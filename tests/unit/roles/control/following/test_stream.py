@@ -264,7 +264,7 @@ async def test_a_stream_that_catches_up_ends_with_its_token() -> None:
     frames = site.streams.follow(WHO, ALL, 0)
     await read(frames)
     assert ids((await read(frames)).encode())[-1] == 500
-    site.feed.end([WHO.token])
+    site.feed.end([WHO])
     assert [frame async for frame in frames] == [] and site.feed.count == 0
 
 
