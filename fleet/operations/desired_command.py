@@ -35,7 +35,9 @@ async def desired(  # noqa: PLR0913 - the arguments are the command line
     remove: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A property that is left to the user again.")
     ] = None,
-    policy: Annotated[list[str] | None, typer.Option(help="volume=enforce, =watch or =once.")] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=POLICY", help="volume=enforce, =watch or =once.")
+    ] = None,
     version: Annotated[int | None, typer.Option(min=0, help="Change it only if it still has this version.")] = None,
     as_json: AsJson = False,
 ) -> None:
