@@ -48,7 +48,9 @@ async def create(  # noqa: PLR0913 - the arguments are the command line
     reboot: Annotated[bool, typer.Option("--reboot", help="Restart the devices, instead of a tool.")] = False,
     collect: Annotated[str, typer.Option(help="Ask for status or system, and keep the answer as an attribute.")] = "",
     shadow: Annotated[bool, typer.Option("--shadow", help="Desire name=value, as devices desired does.")] = False,
-    policy_of: Annotated[list[str] | None, typer.Option("--keep", help="With --shadow: volume=enforce.")] = None,
+    policy_of: Annotated[
+        list[str] | None, typer.Option("--keep", metavar="NAME=POLICY", help="With --shadow: volume=enforce.")
+    ] = None,
     agent: Annotated[str, typer.Option(help="Name of the agent that the devices get.")] = "",
     rotate: Annotated[str, typer.Option(help="Move the devices to the key with this id, which signs now.")] = "",
     firmware: Annotated[int, typer.Option(min=0, help="Install this image; see `fleet firmware list`.")] = 0,
