@@ -28,6 +28,9 @@ OFFLINE: Final = "the device is not connected"
 IN_SESSION: Final = "the device is in a session"
 AWAKE_LATER: Final = "it waits for the next session of the device"
 """Why a call was not sent, as its outcome says."""
+LOST: Final = "the server lost what became of it"
+NO_OUTCOME: Final = "its outcome did not come"
+"""Why nobody knows what became of a call."""
 
 
 OPERATOR_CALLS: Final[Decoder[OperatorCall]] = Decoder(OperatorCall)

@@ -73,6 +73,11 @@ class _Welcome(BaseModel):
     audio_params: _Audio
 
 
+def is_voice_path(target: str) -> bool:
+    """Whether a request's target is that of voice clients, with or without the last slash."""
+    return target.partition("?")[0].rstrip("/") == PATH.rstrip("/")
+
+
 def to_mqtt(frame: bytes) -> tuple[bytes, Sound]:
     """Return a client's hello as a device says it over MQTT, and what the client's audio frames are.
 

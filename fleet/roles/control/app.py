@@ -29,7 +29,7 @@ from fleet.roles.control.routes.announcements import AnnouncementRoutes
 from fleet.roles.control.routes.assignments import AssignmentsRoutes
 from fleet.roles.control.routes.audit import AuditRoutes
 from fleet.roles.control.routes.claims import ClaimRoutes
-from fleet.roles.control.routes.console import ConsoleRoutes, TalkPlaces
+from fleet.roles.control.routes.console import ConsoleRoutes
 from fleet.roles.control.routes.conversations import ConversationRoutes
 from fleet.roles.control.routes.desired import DesiredRoutes
 from fleet.roles.control.routes.device_calls import DeviceCallRoutes
@@ -58,6 +58,7 @@ from fleet.roles.control.routes.usage import UsageRoutes
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.settings import ControlSettings
+from fleet.roles.control.talk_places import TalkPlaces
 from fleet.roles.control.voice_devices import VoiceDevices
 
 _NOUNS = (

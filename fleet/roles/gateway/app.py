@@ -26,7 +26,7 @@ from fleet.roles.gateway.turns.turns import GatewayTurns
 from fleet.roles.gateway.voice.door import VoiceDoor
 from fleet.wire.gateway import is_jsonrpc
 from fleet.wire.json_text import parsing_cost
-from fleet.wire.voice_websocket import PATH as VOICE_PATH
+from fleet.wire.voice_websocket import is_voice_path
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class Gateway:
 
     async def _answer_http(self, connection: LimitedConnection, request: Request) -> Response | None:
         response = await self._http.answer(request)
-        if response is None and self._voice and request.path.partition("?")[0] == VOICE_PATH:
+        if response is None and self._voice and is_voice_path(request.path):
             return await self._entrance.admit_voice(connection, request, self._voice.take_ticket)
         return response or self._entrance.admit(connection, request)
 

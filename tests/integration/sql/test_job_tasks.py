@@ -17,7 +17,6 @@ from fleet.core.query.conditions import Comparison
 from fleet.roles.control.access import milliseconds
 from fleet.roles.control.job_tasks.calls import CallTask
 from fleet.roles.control.job_tasks.task import JobTask, OutcomeSource
-from fleet.roles.control.job_tasks.written import WrittenTask
 from tests.support.job_site import JobSite
 from tests.support.memory_store import memory_store
 
@@ -179,14 +178,18 @@ async def test_a_job_that_halts_or_is_stopped_takes_back_what_was_not_begun(site
     assert (await site.job(job.id)).state == "stopped"
 
 
-class Note(WrittenTask):
-    """Writes names into a list."""
+class Note(JobTask):
+    """Writes names into a list, as the kind `agent` writes assignments."""
 
     def __init__(self, job: JobRow, written: list[int]) -> None:
         self.terms, self._written = TERMS["reboot"]({}), written
 
-    async def write(self, macs: Sequence[int]) -> None:
-        self._written += macs
+    async def start(self, sent: Sequence[SentCall]) -> Sequence[CallEnd]:
+        self._written += [one.mac for one in sent]
+        return [CallEnd(one.job, one.mac, one.attempt, "ok") for one in sent]
+
+    async def review(self, sent: Sequence[SentCall], *, overdue: bool) -> Sequence[CallEnd]:
+        return await self.start(sent)
 
 
 async def test_what_control_writes_itself_is_ok_at_once_also_for_devices_that_are_away(

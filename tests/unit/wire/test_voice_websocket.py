@@ -7,7 +7,7 @@ import pytest
 
 from fleet.wire.dialect_xiaozhi import DIALECT
 from fleet.wire.messages import AudioFormat, GoodbyeEvent, HelloCommand, HelloEvent
-from fleet.wire.voice_websocket import NotHello, goodbye, is_kind, read_welcome, to_mqtt
+from fleet.wire.voice_websocket import NotHello, goodbye, is_kind, is_voice_path, read_welcome, to_mqtt
 
 AUDIO = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60}
 KEY, NONCE = "00112233445566778899aabbccddeeff", "0100000012345678" + "0" * 16
@@ -62,6 +62,11 @@ def test_the_servers_hello_has_no_udp_channel_and_all_else() -> None:
 def test_another_message_is_no_welcome(change: dict[str, Any]) -> None:
     message = json.loads(DIALECT.send(WELCOME)) | change
     assert read_welcome(json.dumps(message).encode()) is None
+
+
+@pytest.mark.parametrize("target", ["/xiaozhi/v1/", "/xiaozhi/v1", "/xiaozhi/v1/?a=b"])
+def test_the_last_slash_does_not_count(target: str) -> None:
+    assert is_voice_path(target) and not is_voice_path(f"/more{target}")
 
 
 def test_kinds_are_read_from_the_type_alone() -> None:

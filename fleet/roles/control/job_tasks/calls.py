@@ -11,13 +11,12 @@ from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.roles.control.access import milliseconds
 from fleet.roles.control.job_policies import policy_of, terms_of_job
 from fleet.roles.control.job_tasks.task import JobTask, OutcomeSource
-from fleet.wire.operator_calls import AWAKE_LATER, IN_SESSION, LATE, OFFLINE, OperatorCall
+from fleet.wire.operator_calls import AWAKE_LATER, IN_SESSION, LATE, LOST, NO_OUTCOME, OFFLINE, OperatorCall
 
 BUSY_MS = 15_000
 """How long a device is left alone that was busy."""
 AWAKE_MS = 600_000
 """How long a device is left alone that waits for its next session; the session ends the wait."""
-LOST = "the server lost what became of it"
 _NAME = re.compile(r"job-(\d{1,18})-(\d{1,9})", re.ASCII)
 
 
@@ -112,6 +111,6 @@ def _judged(call: SentCall, known: tuple[CallState, str] | None, now: int) -> Ca
         case "queued", _:
             return CallEnd(*of, "timed_out", LATE)
         case "sent", _:
-            return CallEnd(*of, "unknown", "its outcome did not come")
+            return CallEnd(*of, "unknown", NO_OUTCOME)
         case state, text:
             return _end(*of, state, text, now)

@@ -33,20 +33,17 @@ class JobTasks:
         def call(job: JobRow) -> JobTask:
             return CallTask(job, calls)
 
-        def announce(job: JobRow) -> JobTask:
-            return AnnounceTask(job, calls)
-
+        offers = Offers(store)
         self.makers: dict[JobKind, Callable[[JobRow], JobTask]] = {
             **dict.fromkeys(("tool", "reboot", "collect"), call),
-            "announce": announce,
+            "announce": lambda job: AnnounceTask(job, calls),
+            "firmware": lambda job: FirmwareTask(job, job.body["firmware"], calls, offers),
+            "assets": lambda job: AssetsTask(job, job.body["assets"], calls, offers),
             "shadow": lambda job: ShadowTask(job, database),
             "agent": lambda job: AgentTask(job, database, store),
             "rotate_credentials": lambda job: RotationTask(job, calls),
         }
         """By kind."""
-        offers = Offers(store)
-        self.makers["firmware"] = lambda job: FirmwareTask(job, job.body["firmware"], calls, offers)
-        self.makers["assets"] = lambda job: AssetsTask(job, job.body["assets"], calls, offers)
 
     def of(self, job: JobRow) -> JobTask:
         """Return the task of a job."""

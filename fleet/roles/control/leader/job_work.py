@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.job_calls import MOST_QUEUED, DeviceNow, JobCalls
@@ -21,6 +20,7 @@ from fleet.adapters.sql.job_executions import AT_ONCE, NEVER, JobExecutions, Nex
 from fleet.adapters.sql.job_feed import JobFeed
 from fleet.adapters.sql.job_rows import JobRow
 from fleet.adapters.sql.mac_numbers import mac_text
+from fleet.core.connection_pauses import JITTER_MS, after_connection
 from fleet.core.quiet_hours import QuietHours
 from fleet.core.rollout import Advance, Done, Feed, Halt, JobProgress, Pace, Policy, Wait, step
 from fleet.ground.local_time import own_offset
@@ -34,10 +34,6 @@ from fleet.wire.operator_calls import IN_SESSION, OFFLINE
 
 log = logging.getLogger(__name__)
 
-SETTLE_MS: Final = 3_000
-"""After its connection a device is left alone: its tools are asked for."""
-JITTER_MS: Final = 10_000
-"""Devices that connect together are called at different times."""
 _QUIET = "its quiet hours"
 _SHOWN = ("soak", "approval", "devices", "members")
 """Reasons to wait that last long enough to be shown."""
@@ -119,7 +115,7 @@ class JobWork:
     async def _wake(self, jobs: Iterable[JobRow], macs: Sequence[int]) -> None:
         waiting, now = [job.id for job in jobs if job.counts["waiting"]], milliseconds()
         for at in range(0, len(macs) if waiting else 0, AT_ONCE):
-            due = {mac: now + SETTLE_MS + random.randrange(0, JITTER_MS, 500) for mac in macs[at : at + AT_ONCE]}
+            due = {mac: after_connection(now) for mac in macs[at : at + AT_ONCE]}
             await self._executions.wake(waiting, due)
 
     async def _wake_for_sessions(self, jobs: Iterable[JobRow], macs: Sequence[int], now: int) -> None:

@@ -5,7 +5,6 @@ Calls travel as those of jobs do, behind them. Nothing here grows with the fleet
 """
 
 import asyncio
-import random
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -18,25 +17,21 @@ from fleet.adapters.sql.desired_looks import AT_ONCE, DueDevice, NextLooks, Roun
 from fleet.adapters.sql.desired_rounds import DesiredRounds
 from fleet.adapters.sql.desired_schema import NEVER
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
+from fleet.core.connection_pauses import after_connection
 from fleet.core.desired_state import OWN, CallResult, Properties, keep_own, plan
 from fleet.core.rollout import Pace
 from fleet.ground.metrics import states as counted
 from fleet.roles.control.access import milliseconds
-from fleet.wire.operator_calls import IN_SESSION, LATE, OperatorCall
+from fleet.wire.operator_calls import IN_SESSION, LATE, LOST, NO_OUTCOME, OperatorCall
 
 RATE: Final = 1_000.0
 """Rounds that begin in a second."""
 MOST_UNDER_WAY: Final = 4_000
 WITHIN_MS: Final = 30_000
 """How long a call may wait for the owner of its shard."""
-SETTLE_MS: Final = 3_000
-"""After its connection a device is left alone: its tools are asked for."""
-JITTER_MS: Final = 10_000
-"""Devices that connect together are asked at different times."""
 NO_TOOLS_MS: Final = 60_000
 """When a connected device is looked at again whose tools are not known."""
 BUSY: Final = "its shard is busy"
-LOST: Final = "the server lost what became of it"
 _MOST_LISTS: Final = 2_000
 _NAME = re.compile(r"state-(\d{1,18})-(\d{1,3})", re.ASCII)
 
@@ -92,7 +87,7 @@ class StateWork:
     async def wake(self, connected: Collection[int], heard: Mapping[int, int]) -> None:
         """Look soon at devices that connected, and at those that others have set, by MAC with the time of that."""
         now = milliseconds()
-        due = {mac: now + SETTLE_MS + random.randrange(JITTER_MS) for mac in connected}
+        due = {mac: after_connection(now) for mac in connected}
         for mac, at in heard.items():
             if mac in self.under_way:
                 self._heard[mac] = at
@@ -227,6 +222,6 @@ def _result(state: CallState, text: str) -> CallResult:
         case "queued":
             return CallResult("not_sent", LATE)
         case "sent":
-            return CallResult("unknown", "its outcome did not come")
+            return CallResult("unknown", NO_OUTCOME)
         case _:
             return CallResult(state, text)

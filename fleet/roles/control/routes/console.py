@@ -13,8 +13,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from fleet.roles.control.problems import not_found
-from fleet.roles.control.settings import ControlSettings
-from fleet.wire.voice_websocket import PATH
+from fleet.roles.control.talk_places import TalkPlaces
 
 CONSOLE: Final = Path(__file__).parent.parent / "console"
 _KINDS = {
@@ -27,7 +26,6 @@ _KINDS = {
 }
 """Files with other endings are not served."""
 _POLICY = "Content-Security-Policy"
-_HOST = re.compile(r"[\w.-]{1,253}", re.ASCII)
 _IMPORT_MAP = re.compile(r'<script type="importmap">(?P<text>.*?)</script>', re.DOTALL)
 
 
@@ -38,35 +36,6 @@ class ConsoleFile:
     body: bytes
     tag: str
     headers: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TalkPlaces:
-    """Where a page finds the gateway, to which it talks by voice.
-
-    Args:
-        url: FLEET_TALK_URL.
-        port: Of the gateway.
-        tls_port: Of the gateway; None without a certificate.
-    """
-
-    url: str | None
-    port: int
-    tls_port: int | None
-
-    @classmethod
-    def by(cls, settings: ControlSettings) -> "TalkPlaces":
-        """Return what the settings say."""
-        return cls(settings.talk_url, settings.cloud_port, settings.wss_port if settings.tls_cert else None)
-
-    def of(self, host: str) -> tuple[str, ...]:
-        """Return the origins of the gateway for a page that was asked for at a host."""
-        if self.url is not None:
-            return (self.url.removesuffix(PATH),)
-        if not _HOST.fullmatch(host):
-            return ()
-        safe = (f"wss://{host}:{self.tls_port}",) if self.tls_port else ()
-        return (f"ws://{host}:{self.port}", *safe)
 
 
 class ConsoleRoutes:

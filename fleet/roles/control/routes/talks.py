@@ -10,6 +10,7 @@ from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
+from fleet.roles.control.talk_places import TalkPlaces
 from fleet.wire.control.talks import TalkTicket
 from fleet.wire.voice_websocket import PATH
 
@@ -35,14 +36,14 @@ class TalkRoutes:
         owned = await self._services.voice.own(mac)
         secret = await self._tickets.issue(VoiceTicket(mac, owned.client, owned.generation))
         await self._own.refresh(mac)
-        settings = self._services.settings
+        places = TalkPlaces.by(self._services.settings)
         ticket = TalkTicket(
             device=mac,
             ticket=secret,
             seconds=TICKET_SECONDS,
-            url=settings.talk_url,
+            url=places.url,
             path=PATH,
-            port=settings.cloud_port,
-            tls_port=settings.wss_port if settings.tls_cert else None,
+            port=places.port,
+            tls_port=places.tls_port,
         )
         return Response(ticket.model_dump_json(), 201, {"Cache-Control": "no-store"}, "application/json")
