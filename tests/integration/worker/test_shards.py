@@ -198,10 +198,10 @@ async def test_who_cannot_renew_its_leases_gives_up_before_they_end(
     await team.until(lambda: all(first.owned.get(shard.number) is not shard for shard in shards))
 
 
-async def test_leaving_waits_for_turns_but_not_for_ever(team: Team) -> None:
-    first = await team.join("a")
+async def test_leaving_waits_for_turns_but_not_for_ever(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, now = await team.join("a"), [0.0]
     await team.until_spread(16)
-    second = await team.join("b")
+    monkeypatch.setattr(first, "_clock", lambda: now[0])
     quick, slow = first.owned[1], first.owned[2]
     done = asyncio.Event()
 
@@ -211,12 +211,15 @@ async def test_leaving_waits_for_turns_but_not_for_ever(team: Team) -> None:
     quick.spawn("turn x", turn(done))
     never = slow.spawn("turn y", turn(asyncio.Event()))
     async with asyncio.TaskGroup() as group:
-        leaving = group.create_task(first.hand_over(1.5))
+        leaving = group.create_task(first.hand_over(30))
+        # Only now: to another worker that is there already, shards move, with their turns or without.
+        second = await team.join("b")
         await team.until(lambda: len(second.owned) == 14)
         assert set(first.owned) == {1, 2}
         done.set()
         await team.until(lambda: set(first.owned) == {2})
         assert not never.done()
+        now[0] = 30.0
         await leaving
     assert never.cancelled()
     await team.until(lambda: len(second.owned) == 16)
