@@ -1,7 +1,9 @@
 """Images over the REST API and as commands, and jobs that give them to devices."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -153,3 +155,19 @@ async def test_the_command_uploads_and_rolls_out(
     found = [one async for page in client.pages(jobs.listing()) for one in page.items]
     assert found[0].firmware is not None and found[0].firmware.how == "next_boot"
     await client.send(jobs.steer(found[0].id, "stop"))
+
+
+async def test_who_still_sends_a_file_that_is_too_large_gets_the_answer(
+    stage: ControlStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "LARGEST", 1)
+    address = urlsplit(str(stage.client.base_url))
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    head = f"POST /v1/firmware?board=b HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: Bearer {FULL}\r\n"
+    writer.write(f"{head}Content-Type: {images.BINARY}\r\nContent-Length: 200000\r\n\r\n".encode() + b"x" * 1_000)
+    await asyncio.sleep(0)
+    writer.write(b"x" * 199_000)
+    async with asyncio.timeout(60):
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 413 ") and b"too-large" in answer
+    writer.close()

@@ -143,11 +143,7 @@ class _Import:
             FileError: It cannot be read, or more than `MOST_ERRORS` lines cannot be taken.
             Problem: It is too large, too slow, or broke off.
         """
-        size = 0
-        async for piece in pieces(self._request):
-            size += len(piece)
-            if size > LARGEST_FILE:
-                raise Problem(413, "too-large", f"a file has at most {LARGEST_FILE} bytes")
+        async for piece in pieces(self._request, LARGEST_FILE, "a file"):
             for at in range(0, len(piece), _SLICE):
                 await self._take_all(reader.feed(piece[at : at + _SLICE]))
                 await self._loop_yield.spend(_SLICE)

@@ -125,11 +125,8 @@ def image_store(services: ControlServices) -> ImageStore:
 async def _receive(request: Request, writer: ImageWriter) -> tuple[bytes, int]:
     """Write the file of a request; return its first bytes and its size."""
     head, size = b"", 0
-    async for piece in pieces(request):
+    async for piece in pieces(request, LARGEST, "an image"):
         size += len(piece)
-        if size > LARGEST:
-            detail = f"an image has at most {LARGEST} bytes"
-            raise Problem(413, "too-large", detail, headers={"Connection": "close"})
         head += piece[: HEAD_BYTES - len(head)] if len(head) < HEAD_BYTES else b""
         await asyncio.to_thread(writer.add, piece)
     return head, size
