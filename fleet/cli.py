@@ -21,8 +21,8 @@ from fleet.run.resources import ProcessResources, open_resources
 
 _BUILT_IN = ("up", "worker", "edge", "gateway", "api", "front", "control", "health", "version", "--version")
 _OPERATIONS = (
-    *("devices", "groups", "agents", "providers", "events", "conversations", "usage", "audit", "memory", "keys"),
-    *("alerts", "jobs", "tokens", "certs", "db", "doctor", "settings"),
+    *("devices", "groups", "agents", "providers", "events", "conversations", "usage", "audit", "memory", "reminders"),
+    *("keys", "alerts", "jobs", "tokens", "certs", "db", "doctor", "settings"),
 )
 _WORKBENCH = ("sim", "conformance", "endurance")
 _ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -225,6 +225,7 @@ def add_operator_commands() -> None:
         keys_command,
         memory_command,
         providers_command,
+        reminders_command,
         tokens_command,
     )
     from fleet.operations.announce_command import announce
@@ -247,9 +248,9 @@ def add_operator_commands() -> None:
     app.command("usage")(usage)
     app.command("audit")(audit)
     app.add_typer(memory_command.app, name="memory")
-    app.add_typer(keys_command.app, name="keys")
-    app.add_typer(tokens_command.app, name="tokens")
-    app.add_typer(certs_command.app, name="certs")
+    app.add_typer(reminders_command.app, name="reminders")
+    for name, command in {"keys": keys_command, "tokens": tokens_command, "certs": certs_command}.items():
+        app.add_typer(command.app, name=name)
     app.add_typer(db_command.app, name="db")
     app.command("doctor")(doctor)
     app.command("settings")(settings)

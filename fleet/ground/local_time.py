@@ -1,7 +1,8 @@
 """Time zones: of a device, of the server, of this machine."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import timezone as fixed_zone
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import tzlocal
@@ -31,6 +32,22 @@ def own_offset(timezone: str, default: str, now: datetime) -> int:
     """Return the minutes of a device's own time zone, or of the server's where that is empty or unknown."""
     own = offset(timezone, now) if timezone else None
     return own if own is not None else offset(default, now) or 0
+
+
+def own_zone(timezone: str, default: str) -> tzinfo:
+    """Return a device's own time zone, with its clock changes, or the server's where that is empty or unknown."""
+    found = (_zone(name) for name in (timezone, default) if name)
+    return next((zone for zone in found if zone is not None), UTC)
+
+
+def _zone(timezone: str) -> tzinfo | None:
+    if _MINUTES.fullmatch(timezone):
+        minutes = int(timezone)
+        return fixed_zone(timedelta(minutes=minutes)) if abs(minutes) <= _FURTHEST else None
+    try:
+        return ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def machine_zone() -> str:

@@ -23,3 +23,5 @@ class DeviceAnnouncement(Struct, frozen=True):
     language: str = ""
     """ISO 639-1 code, empty to find it out from the text."""
     ways: tuple[Way, ...] = USUAL_WAYS
+    reminder: bool = False
+    """Whether it is a reminder of the device's user, and not an operator's text."""

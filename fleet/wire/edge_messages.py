@@ -179,13 +179,15 @@ class UtteranceEvent(_EdgeMessage, frozen=True, tag="utterance_heard"):
 
 
 class SayEvent(_EdgeMessage, frozen=True, tag="say_asked"):
-    """To a shard: speak a text of an operator as it is, as a turn of this session. An older worker ignores it."""
+    """To a shard: speak a text as it is, as a turn of this session. An older worker ignores it."""
 
     turn: str
     text: str
     language: str = ""
     polite: bool = False
     """As in `UtteranceEvent`."""
+    reminder: bool = False
+    """Whether the text is a reminder of the device's user, and not an operator's."""
 
 
 class UtteranceTentativeEvent(_EdgeMessage, frozen=True, tag="utterance_tentative"):

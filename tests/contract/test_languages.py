@@ -14,6 +14,7 @@ GUIDES = {
     "docs/operating/console.md": "docs/zh/console.md",
     "docs/operating/models.md": "docs/zh/models.md",
     "docs/operating/ownership.md": "docs/zh/activation.md",
+    "docs/operating/reminders.md": "docs/zh/reminders.md",
     "docs/operating/quick-start.md": "docs/zh/quick-start.md",
     "docs/operating/troubleshooting.md": "docs/zh/troubleshooting.md",
     "docs/operating/upgrade.md": "docs/zh/upgrade.md",

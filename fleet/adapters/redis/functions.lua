@@ -319,6 +319,109 @@ local function emit_refusal(A, verdict, claims, last)
   emit(stream, kind, A[3], texts('reason', verdict, 'client', A[2], 'address', A[4]))
 end
 
+-- Reminders of a device are JSON by id in a hash. The sorted set of the shard has each as `mac|id`, by the time in ms when
+-- it is looked at next. Of each device one is delivered at a time: the hash of those under way has, by MAC, its id, the
+-- fence of its owner, when that took it, how often it was taken, and when its delivery began. A device's field `rw` has
+-- the ids that wait until it connects or begins a session (docs/adr/0054-reminders.md).
+local REMINDER = '^(%S+) (%S+) (%d+) (%d+) (%d+)$'
+
+-- K: reminders of a device, due reminders, those under way  A: mac, id, …; without an id all of them
+-- Deletes reminders; returns how many there were.
+local function reminders_cancel(K, A)
+  local ids, gone = {unpack(A, 2)}, 0
+  if #A == 1 then ids = redis.call('HKEYS', K[1]) end
+  local begun = string.match(redis.call('HGET', K[3], A[1]) or '', REMINDER)
+  for _, id in ipairs(ids) do
+    gone = gone + redis.call('HDEL', K[1], id)
+    redis.call('ZREM', K[2], A[1] .. '|' .. id)
+    if begun == id then redis.call('HDEL', K[3], A[1]) end
+  end
+  if #A == 1 then redis.call('HDEL', K[3], A[1]) end
+  return gone
+end
+
+-- Looks again at the reminders of a device that wait for it; `prefix` is that of the shard's keys.
+local function wake_reminders(prefix, mac, waiting, at)
+  redis.call('HDEL', prefix .. 'd:' .. mac, 'rw')
+  for id in string.gmatch(waiting, '%S+') do
+    redis.call('ZADD', prefix .. 'rdue', 'XX', string.format('%d', at), mac .. '|' .. id)
+  end
+end
+
+-- K: own, reminders of the device, due reminders, mark of the call that asks for it
+-- A: worker, fence, mac, id, JSON, due ms, life of the mark ms, most of a device, most of a shard, share of a device
+--    while half of the shard's places are taken
+-- Keeps a reminder, once for its id. Returns {SET, JSON}; {KNOWN, JSON or '' if it is over} for one that was kept
+-- before; {DEVICE} or {SITE} if there is no place.
+local function reminder_set(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  if redis.call('EXISTS', K[4]) == 1 then return {'KNOWN', redis.call('HGET', K[2], A[4]) or ''} end
+  local own, all = redis.call('HLEN', K[2]), redis.call('ZCARD', K[3])
+  if own >= tonumber(A[8]) then return {'DEVICE', ''} end
+  if all >= tonumber(A[9]) or (2 * all >= tonumber(A[9]) and own >= tonumber(A[10])) then return {'SITE', ''} end
+  redis.call('HSET', K[2], A[4], A[5])
+  redis.call('ZADD', K[3], A[6], A[3] .. '|' .. A[4])
+  redis.call('SET', K[4], '', 'PX', A[7])
+  return {'SET', A[5]}
+end
+
+-- K: own, due reminders, those under way
+-- A: worker, fence, prefix of the shard's keys, limit, ms for which a claim counts, 1 if this owner looks first
+-- Claims reminders that are due, and those that an earlier owner had begun. Of a device whose record expired they are
+-- deleted. Returns {time ms, time of the next look ms or ''}, and of each claimed one: mac, JSON, time zone of the device
+-- or '', when its delivery began, how often it was claimed.
+local function reminders_claim(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local at, answer, claimed = now(), {}, A[6] == '1' and redis.call('HGETALL', K[3]) or {}
+  for i = 1, #claimed, 2 do
+    local id, fence = string.match(claimed[i + 1], REMINDER)
+    if fence ~= A[2] then redis.call('ZADD', K[2], 'XX', string.format('%d', at), claimed[i] .. '|' .. id) end
+  end
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', K[2], '-inf', at, 'LIMIT', 0, A[4])) do
+    local mac, id = string.match(member, '^(.-)|(.+)$')
+    local reminder = redis.call('HGET', A[3] .. 'rem:' .. mac, id)
+    local begun, fence, since, tries, first = string.match(redis.call('HGET', K[3], mac) or '', REMINDER)
+    if not reminder or redis.call('EXISTS', A[3] .. 'd:' .. mac) == 0 then
+      reminders_cancel({A[3] .. 'rem:' .. mac, K[2], K[3]}, {mac, id})
+    elseif begun and at - since < tonumber(A[5]) and (begun ~= id or fence == A[2]) then
+      redis.call('ZADD', K[2], string.format('%d', at + 2000), member)
+    else
+      if begun ~= id then tries, first = 0, at end
+      redis.call('HSET', K[3], mac, string.format('%s %s %d %d %d', id, A[2], at, tries + 1, first))
+      redis.call('ZADD', K[2], string.format('%d', at + A[5]), member)
+      local zone = redis.call('HGET', A[3] .. 'o:' .. mac, 'tz') or ''
+      for _, part in ipairs({mac, reminder, zone, string.format('%d', first), tries + 1}) do
+        answer[#answer + 1] = part
+      end
+    end
+  end
+  local following = redis.call('ZRANGE', K[2], 0, 0, 'WITHSCORES')[2] or ''
+  return {string.format('%d', at), following, unpack(answer)}
+end
+
+-- K: own, reminders of the device, due reminders, those under way, device
+-- A: worker, fence, mac, id, when its delivery began, ms of the next look or '' for the end, JSON as it is kept from now
+--    on or '', what it waits for: `offline`, `session` or ''
+-- Ends the delivery of a reminder. If the device has come meanwhile, one that waits for it is looked at soon. Returns 1,
+-- or 0 if the delivery was ended or the reminder cancelled before.
+local function reminder_end(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local begun, _, _, _, first = string.match(redis.call('HGET', K[4], A[3]) or '', REMINDER)
+  if begun ~= A[4] or first ~= A[5] then return 0 end
+  redis.call('HDEL', K[4], A[3])
+  local at, device = A[6], redis.call('HMGET', K[5], 'on', 'sid', 'rw')
+  if at == '' then return reminders_cancel({K[2], K[3], K[4]}, {A[3], A[4]}) end
+  if A[7] ~= '' then redis.call('HSET', K[2], A[4], A[7]) end
+  local there = (A[8] == 'offline' and device[1] == '1') or (A[8] == 'session' and device[2])
+  if there then
+    at = string.format('%d', now() + 5000)
+  elseif A[8] ~= '' and not string.find(device[3] or '', A[4], 1, true) then
+    redis.call('HSET', K[5], 'rw', (device[3] or '') .. A[4] .. ' ')
+  end
+  redis.call('ZADD', K[3], 'XX', at, A[3] .. '|' .. A[4])
+  return 1
+end
+
 -- How often a device gets the same offer of firmware: one whose upgrade fails each time keeps working.
 local MOST_OFFERS = 3
 -- An offer, in the record of a device: its id, until when (ms), for which board, which version, all of it as JSON, how
@@ -398,11 +501,17 @@ local function boot(K, A)
   return {'admitted', decided[2], o[3] or '', 0, lack and 1 or 0, terms}
 end
 
+-- Deletes what belongs to the users of a device, with the keys of `own`.
+local function forget_user(K, mac)
+  reminders_cancel({K[8], K[9], K[10]}, {mac})
+  redis.call('DEL', unpack(K, 11))
+end
+
 -- K: admission, device, MACs that never connected, devices with an old password, generations to require, claims, events,
---    what was said to the device and is known from it, …
+--    reminders of the device, due reminders, those under way, what was said to the device and is known from it, …
 -- A: bind|unbind|raise, MAC, time as text, until when earlier generations count (s since 1970, 0: now) [, Client-Id or
 --    '', serial number or '', how]
--- Changes a device's owner or its generation; with the owner, all of K from 8 on is deleted. If earlier generations were
+-- Changes a device's owner or its generation; with the owner, its reminders and all of K from 11 on are deleted. If earlier generations were
 -- already to end at a sooner time, that time stays.
 -- Returns {1 when its generation rose (bind), it had an owner (unbind), or always (raise); its generation}.
 local function own(K, A)
@@ -421,13 +530,13 @@ local function own(K, A)
     if A[6] ~= '' then redis.call('HSET', K[1], 'serial', A[6]) end
     redis.call('HDEL', K[6], A[5])
     answer = raised and 1 or 0
-    if raised then redis.call('DEL', unpack(K, 8)) end
+    if raised then forget_user(K, A[2]) end
   else
     generation = next_generation(o[3])
     if A[1] == 'unbind' then
       redis.call('HDEL', K[1], 'bound', 'client', 'serial', 'how')
       redis.call('HSET', K[1], 'unbound', A[3])
-      redis.call('DEL', unpack(K, 8))
+      forget_user(K, A[2])
       answer = o[1] and 1 or 0
     end
   end
@@ -622,7 +731,7 @@ local GOODBYE_AGAIN_MS = 1000
 local function presence(K, A)
   if A[5] ~= '' and not owns(K[2], A[5], A[6]) then return fenced() end
   local known = redis.call('HMGET', K[1], 'ep', 'sid', 'tep', 'gone', 'dialect', 'sorry', 'knows', 'tp', 'src', 'rn',
-    'cu', 'cep', 'kg', 'host', 'pg', 'on')
+    'cu', 'cep', 'kg', 'host', 'pg', 'on', 'rw')
   if tonumber(A[2]) < tonumber(known[1] or '0') then return {0, '', '', '', '', 0, '', '', ''} end
   local online, at = A[1] == '1', now()
   local fields = {'on', A[1], 'ep', A[2], 'tp', string.format('%d', math.floor(at / 1000))}
@@ -652,6 +761,7 @@ local function presence(K, A)
     end
     local held, told = held_of(known[11], known[12], A[2], known[13])
     note_password(K[1], K[4], K[6], K[7], A[4], held, told, known[10])
+    if known[17] then wake_reminders(string.sub(K[9], 1, -3), A[4], known[17], at + 3000) end
   else
     redis.call('ZREM', K[3], A[4])
   end
@@ -714,7 +824,7 @@ end
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
-  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board', 'th', 'sorry', 'se', 'on')
+  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board', 'th', 'sorry', 'se', 'on', 'rw')
   if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
   index(K[5], A[8], A[5])
   index(index_of(A[6], A[8]), A[7], A[5])
@@ -733,6 +843,7 @@ local function hello(K, A)
     redis.call('EXPIRE', K[4], A[4])
   end
   if device[8] or device[9] then redis.call('HDEL', K[3], 'sorry', 'se') end
+  if device[11] then wake_reminders(A[6], A[7], device[11], now()) end
   redis.call('HSET', K[2], 'id', A[14], 'dialect', kept, 'edge', A[8], unpack(A, 15))
   redis.call('EXPIRE', K[2], A[3])
   if device[10] ~= '1' then emit(A[6] .. 'ev', 'device.online', A[7], '{}') end
@@ -1465,6 +1576,10 @@ redis.register_function('fleet_operator_call_end', operator_call_end)
 redis.register_function('fleet_jobs_begin', jobs_begin)
 redis.register_function('fleet_job_calls_put', job_calls_put)
 redis.register_function('fleet_job_calls_forget', job_calls_forget)
+redis.register_function('fleet_reminder_set', reminder_set)
+redis.register_function('fleet_reminders_cancel', reminders_cancel)
+redis.register_function('fleet_reminders_claim', reminders_claim)
+redis.register_function('fleet_reminder_end', reminder_end)
 redis.register_function('fleet_clip_put', clip_put)
 redis.register_function('fleet_clip_find', clip_find)
 redis.register_function('fleet_delivery_note', delivery_note)

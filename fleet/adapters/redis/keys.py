@@ -115,7 +115,19 @@ class ClipKeys:
         return f"{prefix(shard)}an:{delivery}"
 
 
-class DeviceKeys(ShardKeys, JobKeys, ClipKeys):
+class ReminderKeys:
+    """Names of the keys that reminders have once for each shard."""
+
+    def reminders_due(self, shard: int) -> str:
+        """Return the sorted set of a shard's reminders, as `mac|id`, by the time in ms when one is looked at next."""
+        return f"{prefix(shard)}rdue"
+
+    def reminders_begun(self, shard: int) -> str:
+        """Return the hash of the reminders that are being delivered, by MAC."""
+        return f"{prefix(shard)}rnow"
+
+
+class DeviceKeys(ShardKeys, JobKeys, ClipKeys, ReminderKeys):
     """Names of the keys that a device has once, for one number of shards."""
 
     def __init__(self, shards: int) -> None:
@@ -156,6 +168,10 @@ class DeviceKeys(ShardKeys, JobKeys, ClipKeys):
     def conversation(self, mac: str) -> str:
         """Return the hash about a conversation that is to be remembered: its length, and who remembers it now."""
         return self._of("mc", mac)
+
+    def reminders(self, mac: str) -> str:
+        """Return the hash of a device's reminders, as JSON by their ids."""
+        return self._of("rem", mac)
 
     def claims(self, mac: str) -> str:
         """Return the hash of claims of a MAC, by Client-Id."""

@@ -26,6 +26,9 @@ PHRASES: tuple[Phrase, ...] = get_args(Phrase)
 PhotoPhrase = Literal["photo_failed", "photos_busy", "no_vision"]
 """Why a photo was not explained."""
 
+ReminderPhrase = Literal["reminder", "reminder_late"]
+"""What stands around a reminder, as a form with its text, and of a late one with its time."""
+
 _PHRASES: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
@@ -34,7 +37,7 @@ LANGUAGES = frozenset(_PHRASES["failed"])
 """Codes of the languages of the sentences."""
 
 
-def phrase(name: Phrase | PhotoPhrase, language: str) -> str:
+def phrase(name: Phrase | PhotoPhrase | ReminderPhrase, language: str) -> str:
     """Return a sentence in a language; English where it is not known."""
     known = _PHRASES[name]
     return known.get(language, known["en"])

@@ -15,6 +15,7 @@ from fleet.ground.metrics import (
     jobs,
     process,
     providers,
+    reminders,
     states,
     turns,
 )
@@ -35,6 +36,7 @@ MODULES = (
     accounts,
     states,
     announcements,
+    reminders,
 )
 
 

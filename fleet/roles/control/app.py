@@ -38,6 +38,7 @@ from fleet.roles.control.routes.device_decisions import DecisionRoutes
 from fleet.roles.control.routes.device_ends import EndRoutes
 from fleet.roles.control.routes.device_files import FileRoutes
 from fleet.roles.control.routes.device_memory import DeviceMemoryRoutes
+from fleet.roles.control.routes.device_reminders import DeviceReminderRoutes
 from fleet.roles.control.routes.device_texts import DeviceTextRoutes
 from fleet.roles.control.routes.device_tools import DeviceToolRoutes
 from fleet.roles.control.routes.devices import DeviceRoutes
@@ -66,7 +67,8 @@ _NOUNS = (
     *(AccountsRoutes, AuditRoutes, MeRoutes, SessionRoutes, SystemRoutes, TokensRoutes),
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
-    *(DesiredRoutes, DeviceCallRoutes, DeviceMemoryRoutes, DeviceTextRoutes, DeviceToolRoutes, TalkRoutes),
+    *(DesiredRoutes, DeviceCallRoutes, DeviceTextRoutes, DeviceToolRoutes, TalkRoutes),
+    *(DeviceMemoryRoutes, DeviceReminderRoutes),
     *(AnnouncementRoutes, DeviceCommandRoutes, ImageRoutes, JobRoutes, JobExecutionRoutes),
 )
 """Each adds the routes of one noun."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable
+from typing import Protocol
 
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.announcements.deliveries import Deliveries
@@ -13,6 +14,7 @@ from fleet.core.rates import Rate
 from fleet.ground.tasks import keep_running
 from fleet.roles.worker.announcements.delivery import AnnouncementDelivery
 from fleet.roles.worker.announcements.receipts import ClipReceipts
+from fleet.roles.worker.announcements.reminders import ReminderRunner
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.expirer import CallExpirer
 from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
@@ -38,6 +40,13 @@ from fleet.wire import topics
 
 COUNTING_SHARD = 0
 """The worker that owns this shard counts what belongs to no shard."""
+
+
+class _Watcher(Protocol):
+    """Works for the owned shards beside their messages."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
 
 
 class Worker:
@@ -82,9 +91,7 @@ class Worker:
             ClipReceipts(Deliveries(resources.store), lambda: self._shards.owned),
         )
         announcements = AnnouncementDelivery(resources, self._directory, receipts, turns.spoken.pauses)
-        self._watchers: dict[
-            str, CallExpirer | ClipReceipts | DeadEdgeReaper | MemoryKeeper | OperatorCallRunner | PasswordRenewals
-        ] = {
+        self._watchers: dict[str, _Watcher] = {
             "operators' calls": OperatorCallRunner(resources, queues, calls, lambda: self._shards.owned, announcements),
             "clip receipts": receipts,
             "call expirer": CallExpirer(resources.calls, lambda: self._shards.owned),
@@ -93,6 +100,7 @@ class Worker:
             ),
             "renewals": self._renewals,
             "memory": MemoryKeeper(resources, lambda: self._shards.owned),
+            "reminders": ReminderRunner(resources, announcements, lambda: self._shards.owned),
         }
 
     async def run(self) -> None:

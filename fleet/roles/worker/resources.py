@@ -6,6 +6,7 @@ from fleet.adapters.redis.agents.known_agents import KnownAgents
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.memories import Memories
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.reports import Reports
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.sessions.asks import Asks
@@ -35,6 +36,7 @@ class WorkerResources:
     agents: KnownAgents
     memories: Memories
     """What is known from the devices' users."""
+    reminders: Reminders
     devices: Devices
     sessions: Sessions
     tools: ToolLists
@@ -68,6 +70,7 @@ class WorkerResources:
             store=store,
             agents=KnownAgents(store),
             memories=Memories(store),
+            reminders=Reminders(store),
             devices=Devices(store),
             sessions=Sessions(store, inboxes),
             tools=ToolLists(store),

@@ -17,6 +17,7 @@ class WorkerSettings:
     tool_policy: str
     history_messages: int
     history_seconds: int
+    mcp_enabled: bool
     memory: Literal["on", "off"]
     conversations: Literal["on", "off"]
     shards: int

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.workbench.demo_llm import answers
+from fleet.workbench.demo_llm import answers, reminders
 from fleet.workbench.demo_llm.arguments import Arguments, Change, fill
 from fleet.workbench.demo_llm.matching import find_source, find_tools
 from fleet.workbench.demo_llm.reading import CHANGES, PAUSES, Reading, read
@@ -86,6 +86,8 @@ def reply(said: Conversation, tools: Sequence[Tool], clock: Clock) -> Reply:
     told = None if said.done else answers.tell_clock(reading, clock())
     if told:
         return Reply(told)
+    if wished := _remind(said, tools, reading):
+        return wished
     plan = _make_plan(said.utterance, tools, said.earlier, said.last_answer)
     steps = plan if isinstance(plan, tuple) else ()
     calls = {call.name + call.written: call for step in steps if (call := _next_call(step, said))}
@@ -96,6 +98,19 @@ def reply(said: Conversation, tools: Sequence[Tool], clock: Clock) -> Reply:
     if isinstance(plan, str):
         return Reply(plan)
     return Reply(answers.make_small_talk(reading, tools) or say("not_understood", reading.language))
+
+
+def _remind(said: Conversation, tools: Sequence[Tool], reading: Reading) -> Reply | None:
+    """Return the next message if a reminder is wanted, or None."""
+    arguments = reminders.wish(said.utterance, [tool.name for tool in tools])
+    if arguments is None:
+        return None
+    result = said.result(reminders.TOOL, arguments)
+    if result is None:
+        return Reply(calls=(Call(reminders.TOOL, arguments),)) if said.may_call else None
+    told = reminders.tell(arguments, result, reading.language)
+    failure = answers.tell_failure(understand(reminders.TOOL, "", "{}"), result, reading.language)
+    return Reply(told or failure)
 
 
 def _next_call(step: _Step, said: Conversation) -> Call | None:

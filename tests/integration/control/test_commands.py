@@ -11,9 +11,12 @@ from sqlalchemy import select
 
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import Admissions
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.traces import TraceStore
+from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.schema import AUDIT
+from fleet.wire.reminders import Reminder
 from tests.support.command_line import CommandLine, Done, command_line
 from tests.support.control_server import FULL, ControlStage, control_stage
 from tests.support.memory_store import memory_store
@@ -37,6 +40,25 @@ async def small_stage(tmp_path: Path) -> AsyncIterator[ControlStage]:
         yield running
     await store.close()
     await database.close()
+
+
+async def test_reminders_are_shown_and_cancelled_over_control(fleet: CommandLine, small_stage: ControlStage) -> None:
+    async def run(*words: str, code: int = 0) -> str:
+        url = str(small_stage.client.base_url)
+        done: Done = await asyncio.to_thread(fleet.run, *words, FLEET_CONTROL_URL=url, FLEET_CONTROL_TOKEN=FULL)
+        assert done.returncode == code, (words, done)
+        return done.stdout + done.stderr
+
+    store = small_stage.services.store
+    await run("devices", "register", MAC)
+    assert json.loads(await run("reminders", "show", MAC, "--json")) == {"reminders": []}
+    assert "has no reminder 'r1'" in await run("reminders", "cancel", MAC, "r1", code=2)
+    owner = await Leases(store, "w", 60).take(store.keys.shard(MAC))
+    assert owner is not None
+    await Reminders(store).add(owner, MAC, Reminder(id="r1", text="Call Anna.", due=4_000_000_000_000))
+    assert "Call Anna." in await run("reminders", "show", MAC)
+    assert await run("reminders", "cancel", MAC, "r1") == f"reminder r1 of {MAC} cancelled\n"
+    assert await Reminders(store).read(MAC) == []
 
 
 async def test_devices_and_groups_are_managed_over_control(

@@ -23,6 +23,7 @@ from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
 from fleet.wire.edge_messages import SayEvent, UtteranceEvent
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent
+from fleet.wire.reminders import Reminder
 from tests.support.announced import announcements
 from tests.support.control_server import STRANGER, ControlStage, control_stage
 from tests.support.worker_stage import MAC, WorkerStage, worker_stage
@@ -159,6 +160,25 @@ async def test_a_text_is_spoken_in_a_session_and_refused_without_one(site: Site)
     assert isinstance(event, SayEvent) and (event.text, event.session) == ("Dinner is ready.", "s1")
     await site.worker.connect(online=False, epoch=2)
     assert (await site.control.ask(f"POST {PATH}/turns", json={"text": "x"})).json()["code"] == "offline"
+
+
+async def test_reminders_are_shown_and_cancelled_by_their_tenant_alone(site: Site) -> None:
+    reminders = site.worker.resources.reminders
+    for name, due, clock in (("a", 2_000, "07:00"), ("b", 1_000, "")):
+        one = Reminder(id=name, text=f"Text of {name}.", due=due, clock=clock)
+        assert await reminders.add(site.worker.shard.owner, MAC, one) == one
+    shown = (await site.control.ask(f"GET {PATH}/reminders")).json()["items"]
+    assert shown == [
+        {"id": "b", "text": "Text of b.", "due": "1970-01-01T00:00:01.000Z", "daily": None},
+        {"id": "a", "text": "Text of a.", "due": "1970-01-01T00:00:02.000Z", "daily": "07:00"},
+    ]
+    for verb in (f"GET {PATH}/reminders", f"DELETE {PATH}/reminders/a"):
+        assert (await site.control.ask(verb, STRANGER)).status_code == 404
+    assert (await site.control.ask(f"DELETE {PATH}/reminders/a")).status_code == 204
+    assert (await site.control.ask(f"DELETE {PATH}/reminders/a")).json()["code"] == "not-found"
+    assert [one.id for one in await reminders.read(MAC)] == ["b"]
+    rows = await AuditRows(site.control.database).page(1, AuditFilter(), None, 10)
+    assert [row.before for row in rows if row.action == "reminder.cancel"] == [{"reminder": "a"}]
 
 
 async def test_facts_are_shown_and_deleted(site: Site) -> None:

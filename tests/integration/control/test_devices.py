@@ -13,7 +13,9 @@ from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
 from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.devices.devices import Devices
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.traces import TraceStore
+from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.sql import database
 from fleet.adapters.sql.device_copies import DeviceCopyRows
 from fleet.adapters.sql.schema import AUDIT, DEVICE, DEVICE_TAG, PRESENCE
@@ -23,6 +25,7 @@ from fleet.client.client import AsyncFleetClient
 from fleet.core.device_facts import DeviceFacts
 from fleet.roles.control.leader.device_copies import DeviceCopies
 from fleet.wire.control.devices import DeviceAddition, DevicePatch
+from fleet.wire.reminders import Reminder
 from tests.support.control_server import FULL, OTHER_TENANT, STRANGER, ControlStage
 
 MAC, SECOND, THIRD = (f"02:00:00:00:00:0{number}" for number in (1, 2, 3))
@@ -220,13 +223,25 @@ async def test_a_forgotten_device_leaves_nothing(stage: ControlStage, client: As
     assert await refused(client, devices.decide(MAC, "forget")) == (404, "not-found")
 
 
+async def remind(stage: ControlStage) -> None:
+    """Set a reminder of the device, as the owner of its shard does."""
+    store = stage.services.store
+    owner = await Leases(store, "w", 60).take(store.keys.shard(MAC))
+    assert owner is not None
+    await Reminders(store).add(owner, MAC, Reminder(id="r1", text="Call Anna.", due=4_000_000_000_000))
+
+
 async def test_a_device_moves_to_another_tenant(
     stage: ControlStage, client: AsyncFleetClient, other: AsyncFleetClient
 ) -> None:
     await client.send(devices.register(DeviceAddition(mac=MAC, name="x", tags={"site": "berlin"})))
     assert await refused(other, devices.move(MAC, "default")) == (403, "site-only")
     assert await refused(client, devices.move(MAC, "nowhere")) == (404, "not-found")
+    await remind(stage)
+    assert not (await client.send(devices.move(MAC, "default"))).changed
+    assert len(await Reminders(stage.services.store).read(MAC)) == 1
     assert (await client.send(devices.move(MAC, "other"))).changed
+    assert await Reminders(stage.services.store).read(MAC) == [], "they are of the users of the old tenant"
     assert await refused(client, devices.read(MAC)) == (404, "not-found")
     moved = await other.send(devices.read(MAC))
     assert (moved.name, moved.agent, moved.tags) == ("x", "", {"site": "berlin"})

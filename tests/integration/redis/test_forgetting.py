@@ -12,6 +12,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.debugging import DebuggedDevices
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.forgetting import erase
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.reports import Reports
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.devices.traces import TraceStore
@@ -23,6 +24,7 @@ from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.server_tools import Persona
 from fleet.wire.messages import AudioFormat
+from fleet.wire.reminders import Reminder
 from fleet.wire.topics import shard_of
 
 ADDRESS = "192.0.2.7"
@@ -52,6 +54,9 @@ async def live(store: Store, owner: Owner, mac: str) -> None:
     await Decisions(store).bind(Asker(mac, "c4"), 0)
     await Decisions(store).revoke(mac)
     await Decisions(store).unrevoke(mac)
+    for name, due in (("r1", 1), ("r2", 4_000_000_000_000)):
+        await Reminders(store).add(owner, mac, Reminder(id=name, text="Tea.", due=due))
+    assert len((await Reminders(store).claim(owner, store.keys.shard(mac), 10, first=True)).claimed) == 1
     await Devices(store).appear(mac, online=False, epoch=6, owner=owner)
     await TraceStore(store).note(mac, "end", "s1")
 

@@ -56,6 +56,10 @@ ZERO: Mapping[str, str] = {
         ("fleet_announcement_deliveries", "fleet_clips", "fleet_clip_requests"),
         "nobody announces anything here; see tests/integration/api/test_clips.py",
     ),
+    **dict.fromkeys(
+        ("fleet_reminder_requests", "fleet_reminders_ended"),
+        "nobody wants to be reminded here; tests/unit/roles/worker/announcements/test_reminders.py counts them",
+    ),
     "fleet_sign_ins": "no control is part of this site; tests/integration/control/test_sign_in.py counts them",
     **dict.fromkeys(
         ("fleet_state_rounds", "fleet_state_rounds_active", "fleet_devices_drifting"),

@@ -37,6 +37,7 @@ TEN = {
     "get_roleplay_status",
     "list_available_characters",
 }
+REMINDERS = {"set_reminder", "list_reminders", "cancel_reminder"}
 LIMIT = 20
 
 
@@ -78,7 +79,7 @@ async def test_the_ten_tools_are_offered_beside_the_devices_own(stage: Scene) ->
     session = await stage.prepare(VOLUME)
     assert await converse(stage, session, says("Hello.")) == ["Hello."]
     offered = {offer.name for offer in stage.llm.asked[-1][1]}
-    assert offered == TEN | {"audio_speaker_set_volume"}
+    assert offered == TEN | REMINDERS | {"audio_speaker_set_volume"}
 
 
 async def test_a_call_of_the_servers_tool_is_answered_here_and_the_device_hears_nothing_of_it(stage: Scene) -> None:
@@ -98,7 +99,7 @@ async def test_a_device_keeps_the_names_of_its_own_tools(stage: Scene) -> None:
     assert await stage.spoken() == ["Late."]
     assert outcomes(stage) == ["half past nine"]
     names = [offer.name for offer in stage.llm.asked[-1][1]]
-    assert len(names) == len(set(names)) == len(TEN) + 1
+    assert len(names) == len(set(names)) == len(TEN | REMINDERS) + 1
 
 
 async def test_tools_of_both_run_side_by_side_in_one_message(stage: Scene) -> None:

@@ -225,6 +225,7 @@ class Admissions:
             names.due(shard),
             names.claims(mac),
             names.events(shard),
+            *(names.reminders(mac), names.reminders_due(shard), names.reminders_begun(shard)),
             *(names.memory(mac), names.conversation(mac), names.history(mac)),
         ]
         client, serial, how = words or ("", "", "")

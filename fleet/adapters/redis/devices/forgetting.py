@@ -10,6 +10,7 @@ from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.debugging import DebuggedDevices
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.traces import FIELDS, TraceStore
 from fleet.adapters.redis.keys import prefix
 from fleet.adapters.redis.sessions.endings import owed_apologies
@@ -36,6 +37,9 @@ async def forget(store: Store, macs: Sequence[str]) -> None:
         if all(_is_settled(record) or (not record and waited > _UNKNOWN_SECONDS) for record in records):
             break
         await asyncio.sleep(_STEP)
+    reminders = Reminders(store)
+    for mac in macs:
+        await reminders.clear(mac)
     pipe = store.client.pipeline(transaction=False)
     for mac in macs:
         names, shard = store.keys, store.keys.shard(mac)
@@ -84,7 +88,8 @@ async def has_events(store: Store, mac: str) -> bool:
 
 
 async def _leave_lists(store: Store, mac: str) -> None:
-    """Remove a device from the lists over all devices."""
+    """Remove a device from the lists over all devices, and its reminders, whose own names their set has."""
+    await Reminders(store).clear(mac)
     await Activations(store).withdraw(mac)
     await Claims(store).drop(mac)
     await TraceStore(store).drop_refusals(mac)

@@ -7,6 +7,7 @@ from fastapi import Request, Response
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.forgetting import erase, has_events
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.sql.audit_rows import AuditRows, Origin
 from fleet.adapters.sql.conversation_rows import ConversationRows
 from fleet.adapters.sql.device_moves import DeviceMoves
@@ -58,7 +59,7 @@ class EndRoutes:
     async def move(self, request: Request, who: Who, mac: str, body: TenantChoice) -> Response:
         """Give a device to another tenant, with its name, notes and tags. Only the site's tenant may do so.
 
-        It leaves its groups and its agent. Its history stays with the old tenant.
+        It leaves its groups and its agent, and loses its reminders. Its history stays with the old tenant.
         """
         name, moves = read_mac(mac), DeviceMoves(self._services.database)
         if who.tenant != await moves.first_tenant():
@@ -76,6 +77,8 @@ class EndRoutes:
                 origin = Origin(tenant, who.actor, source_of(request), request_id(request))
                 log = AuditRows(change.sql)
                 await log.add(origin, milliseconds(), "device.move", f"device/{name}", before, after)
+            if source != target:
+                await Reminders(self._store).clear(name)
             return change.answer(DecisionOutcome(mac=name, changed=source != target))
 
     async def _until_collected(self, mac: str) -> None:

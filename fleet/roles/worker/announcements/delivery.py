@@ -8,6 +8,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Final, Literal, assert_never
+from weakref import WeakValueDictionary
 
 from fleet.adapters.redis.announcements.clips import Clips
 from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRecord
@@ -81,6 +82,8 @@ class AnnouncementDelivery:
         self._deliveries = Deliveries(resources.store)
         self._orders = ClipOrders(Clips(resources.store), resources.agents, directory, resources.inboxes)
         self._faults = NotifyFaults(resources.store)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """A device gets one announcement at a time: firmware ignores a clip while it plays another one."""
 
     async def deliver(self, shard: Shard, mac: str, call: str, announcement: DeviceAnnouncement) -> Outcome:
         """Deliver an announcement, or go on with a delivery that another owner began.
@@ -88,7 +91,7 @@ class AnnouncementDelivery:
         Args:
             shard: Of the device.
             mac: The device.
-            call: The id of the operator's call.
+            call: The id of the operator's call, or of the reminder.
             announcement: The text, and the ways.
 
         Returns:
@@ -99,7 +102,14 @@ class AnnouncementDelivery:
             Fenced: Another worker owns the shard.
             Unavailable: Redis is away; another try goes on.
         """
-        order = DeviceDelivery(shard, mac, announcement, ClipDelivery.of(shard.number, mac, call))
+        turn = self._turns.setdefault(mac, asyncio.Lock())
+        async with turn:
+            return await self._deliver(
+                DeviceDelivery(shard, mac, announcement, ClipDelivery.of(shard.number, mac, call))
+            )
+
+    async def _deliver(self, order: DeviceDelivery) -> Outcome:
+        announcement = order.announcement
         known, left = await self._deliveries.read(order.delivery), list(WAYS)
         if known.way:
             left = left[left.index(known.way) + 1 :]
@@ -108,7 +118,7 @@ class AnnouncementDelivery:
         for way in left:
             if way in announcement.ways and (state := await self._take(order, way)):
                 return _outcome(way, state)
-        online = (await self._resources.devices.read(mac)).online
+        online = (await self._resources.devices.read(order.mac)).online
         return Outcome("not_sent", AWAKE_LATER if online else OFFLINE)
 
     async def _take(self, order: DeviceDelivery, way: Way) -> State | None:
@@ -163,6 +173,7 @@ class AnnouncementDelivery:
                 text=order.announcement.text,
                 language=order.announcement.language,
                 polite=True,
+                reminder=order.announcement.reminder,
             )
             await self._resources.replies.expect(order.mac, order.turn)
             if not await self._resources.inboxes.offer_to_shard(order.shard.number, said):

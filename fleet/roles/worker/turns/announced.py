@@ -1,4 +1,4 @@
-"""A text that an operator lets a device speak: a turn whose answer is that text, without a chat model."""
+"""A text of an operator or a reminder that a device speaks: a turn whose answer is that text, without a chat model."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final
@@ -8,6 +8,8 @@ from fleet.wire.edge_messages import SayEvent, UtteranceEvent
 
 _REQUEST: Final = "(An operator has the following said to me.)"
 """What stands in the history in place of a user's words, so that the model can speak about the text later."""
+_REMINDER: Final = "(A reminder that I asked for is due.)"
+"""The same of a reminder."""
 
 
 class FixedAnswer:
@@ -32,7 +34,7 @@ def announce(said: SayEvent) -> UtteranceEvent:
         device=said.device,
         session=said.session,
         turn=said.turn,
-        text=_REQUEST,
+        text=_REMINDER if said.reminder else _REQUEST,
         language=said.language,
         typed=True,
         polite=said.polite,

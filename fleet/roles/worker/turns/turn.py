@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from fleet.adapters.redis.sessions.conversations import Begun, StoredJournal
 from fleet.adapters.redis.sessions.replies import Reply, ReplyState
 from fleet.adapters.redis.sessions.sessions import SessionRecord
-from fleet.adapters.tools.memory import MemoryTools
 from fleet.core import agent
 from fleet.core.agent import Progress
 from fleet.core.history import since_user
@@ -19,7 +18,6 @@ from fleet.core.reports import describe
 from fleet.core.server_tools import Caller, Persona
 from fleet.core.situation import describe_situation, situate
 from fleet.core.text.phrases import Phrase, known_language, phrase
-from fleet.core.tool_gate import ToolGate
 from fleet.core.tool_policy import read_policy
 from fleet.core.toolbox import Toolbox
 from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
@@ -35,10 +33,10 @@ from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.turns.announced import FixedAnswer
 from fleet.roles.worker.turns.consent import TurnConsent
 from fleet.roles.worker.turns.deadline import TurnDeadline
-from fleet.roles.worker.turns.device_memory import DeviceMemory
 from fleet.roles.worker.turns.head_start import AheadLlm, HeadStart, Request
 from fleet.roles.worker.turns.journal_writer import JournalWriter
 from fleet.roles.worker.turns.live import LiveTranscript
+from fleet.roles.worker.turns.own_tools import server_tools
 from fleet.roles.worker.turns.speech import AnswerSpeech
 from fleet.roles.worker.turns.turn_agent import TurnAgent
 from fleet.wire.agents import NO_AGENT
@@ -208,20 +206,13 @@ class WorkerTurn:
         prompt = (Message("system", chosen.prompt(self._resources, context)), *asked)
         caller = Caller(self._session.id or mac, timezone_offset=offset, persona=persona)
         own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds, gate)
-        return prompt, self._mix_tools(own, caller, before, context.facts, gate)
+        tools = server_tools(self._resources, self._shard, chosen, context, self._heard, caller)
+        if tools is None:
+            return prompt, own
+        return prompt, ServerCalls(tools, self._save_persona, caller).mix_with(own, before, gate)
 
     def _publish(self, command: DeviceCommand) -> None:
         self._shard.publish(self._session.device, command, self._session.dialect)
-
-    def _mix_tools(
-        self, own: DeviceTools, caller: Caller, before: Progress, facts: tuple[str, ...], gate: ToolGate
-    ) -> agent.AgentTools:
-        """Return the device's tools together with the server's, if there are any."""
-        tools = self._resources.server_tools
-        if self._agent.remembers:
-            memories, owner = self._resources.memories, self._shard.owner
-            tools = MemoryTools(tools, DeviceMemory(memories, owner, self._session.device, facts))
-        return own if tools is None else ServerCalls(tools, self._save_persona, caller).mix_with(own, before, gate)
 
     async def _apologise(self, failure: Phrase) -> None:
         """Apologise in the language of the speech, else of the utterance, else of the server."""

@@ -2,7 +2,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from fleet.adapters.tools.memory import MemoryTools
+from fleet.adapters.tools.beside import ToolsBeside
+from fleet.adapters.tools.memory import memory_tools
 from fleet.adapters.tools.toolset import Toolset
 from fleet.core.memory import MemoryChanges
 from fleet.core.server_tools import Caller, Persona, ServerResult
@@ -25,7 +26,7 @@ class Kept:
 
 
 async def call(kept: Kept, name: str, **arguments: JsonValue) -> ServerResult:
-    return await MemoryTools(None, kept).call(name, dict(arguments), CALLER)
+    return await ToolsBeside(None, memory_tools(kept)).call(name, dict(arguments), CALLER)
 
 
 async def test_what_the_user_wants_remembered_is_kept_at_once() -> None:
@@ -37,7 +38,7 @@ async def test_what_the_user_wants_remembered_is_kept_at_once() -> None:
 async def test_what_is_no_fact_is_not_kept() -> None:
     kept = Kept()
     for arguments in ({"fact": "?!"}, {"fact": "x" * 201}, {"fact": ["x"]}, {}):
-        result = await MemoryTools(None, kept).call("remember", dict(arguments), CALLER)
+        result = await ToolsBeside(None, memory_tools(kept)).call("remember", dict(arguments), CALLER)
         assert result.failed
     assert kept.facts == ()
 
@@ -62,10 +63,10 @@ async def test_one_fact_or_everything_is_forgotten() -> None:
 
 async def test_the_other_tools_stay() -> None:
     others = Toolset({}, None, (lambda _: "You are a pirate.",), 1.0)
-    tools = MemoryTools(others, Kept())
+    tools = ToolsBeside(others, memory_tools(Kept()))
     assert [offer.name for offer in tools.offers] == ["remember", "forget"]
     assert tools.introduce(Persona()) == "You are a pirate."
     assert (tools.repeatable("remember"), tools.repeatable("forget"), tools.repeatable("x")) == (True, True, False)
-    for one in (tools, MemoryTools(None, Kept())):
+    for one in (tools, ToolsBeside(None, memory_tools(Kept()))):
         assert (await one.call("x", {}, CALLER)).failed
-    assert MemoryTools(None, Kept()).introduce(Persona()) == ""
+    assert ToolsBeside(None, memory_tools(Kept())).introduce(Persona()) == ""

@@ -15,6 +15,7 @@ import { DeviceTools } from "../parts/device-tools.js";
 import { DeviceTalk } from "../parts/device-talk.js";
 import { EventLog } from "../parts/event-log.js";
 import { Presence } from "../parts/presence.js";
+import { Reminders } from "../parts/reminders.js";
 import { STATES } from "./devices.js";
 
 export function Device({ mac, tab = "overview" }) {
@@ -41,7 +42,8 @@ export function Device({ mac, tab = "overview" }) {
     ${tab === "desired" && html`<${DeviceDesired} path=${path} />`}
     ${tab === "tools" && html`<${DeviceTools} device=${found} path=${path} />`}
     ${tab === "conversations" && html`<${ConversationList} query=${{ device: mac }} />`}
-    ${tab === "memory" && html`<${Memory} path=${path} />`}
+    ${tab === "memory" && html`<div class="stack"><${Reminders} path=${path} /><${Memory}
+      path=${path} /></div>`}
     ${tab === "presence" && html`<${Presence} path=${path} online=${found.online} />`}
     ${tab === "events" && html`<${EventLog} device=${mac} />`}`}<//>`;
 }

@@ -1,0 +1,27 @@
+// What users of a device want to be reminded of.
+import { html } from "../core/ui.js";
+import { ask, part } from "../core/api.js";
+import { t } from "../core/i18n.js";
+import { may } from "../core/session.js";
+import { Button, Card, Time } from "./basics.js";
+import { say, sayFault } from "./feedback.js";
+import { Loaded, useGet } from "./load.js";
+
+export function Reminders({ path }) {
+  const found = useGet(`${path}/reminders`);
+  const cancel = async (one) => {
+    try {
+      await ask(`DELETE ${path}/reminders/${part(one.id)}`);
+      say(t("reminders.cancelled"));
+      found.again();
+    } catch (fault) {
+      sayFault(fault);
+    }
+  };
+  return html`<${Loaded} of=${found}>${({ items }) => html`<${Card} title=${t("reminders.title")}>
+    ${items.length === 0 ? html`<p class="muted">${t("reminders.none")}</p>` : html`<ul class="stack tight">
+      ${items.map((one) => html`<li class="row apart" key=${one.id}><span class="grow wrap">${one.text}</span>
+        <span class="muted"><${Time} at=${one.due} />${one.daily && ` ${t("reminders.daily", { time: one.daily })}`}</span>
+        ${may("memory:write") && html`<${Button} kind="quiet" icon="trash" label=${t("reminders.cancel", {
+          text: one.text })} onClick=${() => cancel(one)} />`}</li>`)}</ul>`}<//>`}<//>`;
+}
