@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.sessions.replies import Replies, Reply
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls
@@ -27,6 +28,7 @@ from fleet.roles.control.access import digest_of_token
 from fleet.roles.control.routing import ANY_SCOPE, OPEN, ControlRoute
 from fleet.wire.control.jobs import JobPolicy
 from fleet.wire.operator_calls import OperatorCall
+from fleet.wire.reminders import Reminder
 from tests.support.control_server import FULL, OTHER_TENANT, STRANGER, ControlStage
 
 
@@ -119,6 +121,14 @@ async def _foreign_image(stage: ControlStage) -> str:
     return str((await ImageRows(stage.database, OTHER_TENANT).add(image)).id)
 
 
+async def _foreign_reminder(stage: ControlStage) -> str:
+    store = stage.services.store
+    owner = await Leases(store, "w", 60).take(store.keys.shard(THEIR_MAC))
+    assert owner is not None
+    await Reminders(store).add(owner, THEIR_MAC, Reminder(id="r1", text="theirs", due=2**42))
+    return "r1"
+
+
 FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "token": _foreign_token,
     "mac": _foreign_device,
@@ -135,6 +145,7 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "alert": _foreign_alert,
     "account": _foreign_account,
     "image": _foreign_image,
+    "reminder": _foreign_reminder,
 }
 """Of each path parameter: makes an object of another tenant, and returns its id."""
 
