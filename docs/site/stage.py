@@ -17,7 +17,7 @@ HOST = str(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 ADDITIONS = ("README.md", "README.zh-CN.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "mosquitto/README.md")
 """Pages outside `docs`, beside those of `deploy`."""
 
-_SHOWN = {".md", ".svg", ".png"}
+_SHOWN = {".md", ".svg", ".png", ".webp"}
 _LINK = re.compile(r"(?<=\]\()([^()\s:#]+)(#[^()\s]*)?(?=\))")
 _FENCE = re.compile(r" *```")
 _BREAK = re.compile(r"(?<=[\u3000-\u9fff\uff00-\uff60])\n *(?=[\u3000-\u9fff])")

@@ -90,10 +90,12 @@ def console(
     devices: Annotated[int, typer.Option(min=1_000, max=10_000_000, help="Devices in the list.")] = 1_000_000,
     seconds: Annotated[float, typer.Option(min=1, max=600, help="How long the list is scrolled.")] = 20.0,
     rows: Annotated[int, typer.Option(min=100, max=100_000, help="Rows a second.")] = 2_000,
+    rate: Annotated[float, typer.Option(min=1, max=5_000, help="Events a second.")] = 1_000,
     json_file: JsonFile = None,
 ) -> None:
-    """How soon the console is there, and whether a long list of devices scrolls without a stop."""
-    run(ConsoleExperiment(seconds=seconds, repeats=1, devices=devices, rows=rows), show_console, json_file)
+    """How soon the console is there, and whether a long list and many events leave it free."""
+    experiment = ConsoleExperiment(seconds=seconds, repeats=1, devices=devices, rows=rows, rate=rate)
+    run(experiment, show_console, json_file)
 
 
 @app.command("turn-ends")

@@ -1,63 +1,53 @@
-"""`scripts/bench console`: how soon the console is there, and how its list of many devices scrolls."""
+"""`scripts/bench console`: how soon the console is there, how its list scrolls, and what many events do to it."""
 
 import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+import redis
 from playwright.sync_api import Page
 from rich.console import Console
 from rich.table import Table
 
+from fleet.adapters.redis.keys import Keys
+from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.local_servers.ports import LOOPBACK
-from tests.benchmarks.registry import TOKEN, make_registry, serve_registry
+from tests.benchmarks.console_scripts import NOW, PAINTED, SCROLL, WATCH
+from tests.benchmarks.registry import SHARDS, TOKEN, ServedRegistry, make_registry, serve_registry
+from tests.benchmarks.registry_data import FIRST_MAC
 from tests.support.browser import running_browser
 
-MARKS = {
+MARKS: Final[Mapping[str, tuple[float | None, str]]] = {
     "first paint, warm": (1_000.0, "ms"),
     "first rows, warm": (None, "ms"),
-    "longest task while scrolling": (50.0, "ms"),
-    "CPU of the task with most of it": (50.0, "ms"),
-    "longest blank row": (200.0, "ms"),
-    "longest frame": (None, "ms"),
-    "most rows in the document": (200.0, ""),
-    "rows passed": (None, ""),
+    "scroll: CPU of the task with most of it": (50.0, "ms"),
+    "scroll: longest task by the clock": (50.0, "ms"),
+    "scroll: longest blank row": (200.0, "ms"),
+    "scroll back: longest blank row": (200.0, "ms"),
+    "scroll: longest frame": (None, "ms"),
+    "scroll: most rows in the document": (200.0, ""),
+    "scroll: rows passed": (None, ""),
+    "events: CPU of the task with most of it": (50.0, "ms"),
+    "events: longest task by the clock": (50.0, "ms"),
+    "events: longest frame": (None, "ms"),
+    "events: share of the main thread": (None, "%"),
+    "events: age of the newest line of the log": (None, "ms"),
 }
-_PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
-_NOW = "() => performance.now()"
-_SCROLL = """async ([seconds, perSecond]) => {
-  const view = document.querySelector('[role=grid]');
-  const row = view.querySelector('[role=row]').getBoundingClientRect().height;
-  const found = { task: 0, blank: 0, frame: 0, rows: 0, passed: 0 };
-  const tasks = new PerformanceObserver((list) => {
-    for (const one of list.getEntries()) found.task = Math.max(found.task, one.duration);
-  });
-  tasks.observe({ entryTypes: ['longtask'] });
-  const begun = performance.now();
-  let last = begun, blankSince = 0;
-  while (last - begun < seconds * 1000) {
-    const at = await new Promise(requestAnimationFrame);
-    const inView = view.getBoundingClientRect();
-    const blank = [...view.querySelectorAll('.blank')].some((one) => {
-      const box = one.getBoundingClientRect();
-      return box.bottom > inView.top && box.top < inView.bottom;
-    });
-    blankSince = blank ? blankSince || at : 0;
-    if (blankSince) found.blank = Math.max(found.blank, at - blankSince);
-    found.frame = Math.max(found.frame, at - last);
-    found.rows = Math.max(found.rows, view.querySelectorAll('[role=row]').length);
-    view.scrollTop += Math.min(0.1, (at - last) / 1000) * perSecond * row;
-    last = at;
-  }
-  tasks.disconnect();
-  found.passed = Math.max(...[...view.querySelectorAll('[role=row]')].map((one) => Number(one.ariaRowIndex)));
-  return found;
-}"""
+EVENT_PAGES: Final = ("#/live?view=events", "#/live", "#/", "#/devices")
+"""Pages that are open while events come: log, who talks, overview, list of devices."""
+_RUN_TASK = "RunTask"
+_TICK = 0.02
+_OVER = 0.1
+"""Seconds between the start of events and the first look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +67,8 @@ class ConsoleExperiment(Experiment[list[ConsoleResult]]):
     devices: int
     rows: int
     """A second, while the list is scrolled."""
+    rate: float
+    """Events a second."""
 
     async def measure(self, progress: Progress) -> list[ConsoleResult]:
         with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
@@ -84,39 +76,101 @@ class ConsoleExperiment(Experiment[list[ConsoleResult]]):
             address = f"sqlite:///{folder / 'control.db'}"
             progress(f"making {self.devices} devices")
             await make_registry(address, self.devices)
-            async with serve_registry(address, folder, self.devices) as (_, port):
+            async with serve_registry(address, folder, self.devices) as site:
                 progress("looking at the console")
-                return await asyncio.to_thread(self._look, f"http://{LOOPBACK}:{port}/console/")
+                return await asyncio.to_thread(self._look, site)
 
-    def _look(self, url: str) -> list[ConsoleResult]:
+    def _look(self, site: ServedRegistry) -> list[ConsoleResult]:
         with running_browser() as browser:
             context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
             context.add_init_script(f"sessionStorage.setItem('fleet.token', '{TOKEN}')")
             page = context.new_page()
+            page.set_default_timeout(120_000)
             rows = page.locator("[role=grid] [role=row]:not(.blank)").first
             for _ in range(2):
-                page.goto(f"{url}#/devices")
+                page.goto(f"http://{LOOPBACK}:{site.port}/console/#/devices")
                 page.reload()
                 rows.wait_for()
-            painted, shown = page.evaluate(_PAINTED), page.evaluate(_NOW)
-            return self._figures(page, painted, shown)
+            values = [page.evaluate(PAINTED), page.evaluate(NOW)]
+            values += self._scrolled(page)
+            with _events(site.redis_url, self.rate, self.devices):
+                values += self._watched(page)
+            return [ConsoleResult(what, value) for what, value in zip(MARKS, values, strict=True)]
 
-    def _figures(self, page: Page, painted: float, shown: float) -> list[ConsoleResult]:
-        browser = page.context.browser
-        assert browser is not None
-        browser.start_tracing(page=page, categories=["toplevel"])
-        found: dict[str, Any] = page.evaluate(_SCROLL, [self.seconds, self.rows])
-        cpu = _most_cpu(json.loads(browser.stop_tracing())["traceEvents"])
-        figures = (found[name] for name in ("blank", "frame", "rows", "passed"))
-        values = (painted, shown, found["task"], cpu, *figures)
-        return [ConsoleResult(what, value) for what, value in zip(MARKS, values, strict=True)]
+    def _scrolled(self, page: Page) -> list[float]:
+        with _traced(page) as down_tasks:
+            down = page.evaluate(SCROLL, [self.seconds, self.rows])
+        with _traced(page) as up_tasks:
+            up = page.evaluate(SCROLL, [self.seconds, -self.rows])
+        both = {name: max(down[name], up[name]) for name in down}
+        cpu = max([*down_tasks, *up_tasks], default=0.0)
+        return [cpu, both["task"], down["blank"], up["blank"], both["frame"], both["rows"], both["passed"]]
+
+    def _watched(self, page: Page) -> list[float]:
+        most = dict.fromkeys(("cpu", "task", "frame", "share", "age"), 0.0)
+        for place in EVENT_PAGES:
+            page.evaluate("(place) => { location.hash = place; }", place)
+            page.locator("main h1").wait_for()
+            page.wait_for_timeout(_OVER * 1000)
+            with _traced(page) as tasks:
+                found = page.evaluate(WATCH, [self.seconds])
+            found |= {"cpu": max(tasks, default=0.0), "share": sum(tasks) / self.seconds / 10}
+            most = {name: max(value, found[name]) for name, value in most.items()}
+        return list(most.values())
 
 
-def _most_cpu(events: Sequence[dict[str, Any]]) -> float:
-    """Return the most milliseconds of a core that a task of the page's main thread took; waiting is not counted."""
+@contextmanager
+def _traced(page: Page) -> Iterator[list[float]]:
+    """Give the milliseconds of a core of each task of the page's main thread; waiting is not counted."""
+    browser, found = page.context.browser, list[float]()
+    assert browser is not None
+    browser.start_tracing(page=page, categories=["toplevel"])
+    yield found
+    found += _tasks(json.loads(browser.stop_tracing())["traceEvents"])
+
+
+def _tasks(events: Sequence[dict[str, Any]]) -> list[float]:
     names = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
     mine = (one for one in events if names.get((one["pid"], one["tid"])) == "CrRendererMain")
-    return max((one.get("tdur", 0) / 1000 for one in mine if one["name"].endswith("RunTask")), default=0.0)
+    return [one.get("tdur", 0) / 1000 for one in mine if one["name"].endswith(_RUN_TASK)]
+
+
+@contextmanager
+def _events(url: str, rate: float, devices: int) -> Iterator[None]:
+    """Write events as workers do, at a rate, until the block ends."""
+    over = threading.Event()
+    writer = threading.Thread(target=_write, args=(url, rate, devices, over), name="events", daemon=True)
+    writer.start()
+    yield
+    over.set()
+    writer.join()
+
+
+def _write(url: str, rate: float, devices: int, over: threading.Event) -> None:
+    keys, begun, written = Keys(SHARDS), time.monotonic(), 0
+    with redis.Redis.from_url(url) as client:
+        while not over.wait(_TICK):
+            pipe, due = client.pipeline(transaction=False), int((time.monotonic() - begun) * rate)
+            for number in range(written, due):
+                mac = mac_text(FIRST_MAC + number * 37 % devices)
+                kind, data = _event(number)
+                pipe.xadd(keys.events(keys.shard(mac)), {"k": kind, "m": mac, "d": json.dumps(data)})
+            pipe.execute()
+            written = due
+
+
+def _event(number: int) -> tuple[str, dict[str, Any]]:
+    session, turn = f"s{number // 10}", f"t{number // 4}"
+    stages = {"heard": 300, "first_token": 250, "first_sentence": 400, "written": 900}
+    made: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("session.started", {"session": session, "dialect": "xiaozhi"}),
+        ("turn.answered", {"session": session, "turn": turn, "agent": "a", "language": "en", "stages": stages}),
+        ("turn.spoken", {"turn": turn, "first_audio_ms": 900, "spoken_ms": 2_000, "interrupted": False}),
+        ("tool.called", {"turn": turn, "tool": "self.audio_speaker.set_volume", "outcome": "ok", "ms": 80}),
+        ("turn.failed", {"session": session, "turn": turn, "agent": "a", "reason": "model"}),
+        ("session.ended", {"session": session, "reason": "goodbye"}),
+    )
+    return made[number % len(made)]
 
 
 def show_console(console: Console, found: Sequence[ConsoleResult]) -> None:

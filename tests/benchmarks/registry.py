@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 from urllib.parse import quote
 
 from rich.console import Console
@@ -21,7 +21,7 @@ from rich.table import Table
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.migrate import upgrade
 from fleet.adapters.sql.token_rows import TokenRows
-from fleet.core.permissions import DEVICES_READ
+from fleet.core.permissions import SCOPES
 from fleet.roles.control.access import digest_of_token
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles
@@ -38,11 +38,19 @@ ENGINES: tuple[Engine, ...] = get_args(Engine)
 MARKS_MS = {"page": (10.0, 50.0), "substring": (None, 100.0), "facets": (None, 100.0)}
 """What p50 and p99 should be at most."""
 TOKEN = "flt_bench"
-_SHARDS = 16
+SHARDS = 16
 _START_SECONDS = 300.0
 """For a machine that is busy with other work."""
 _PAGES = 5
 """Pages that are read of one search."""
+
+
+class ServedRegistry(NamedTuple):
+    """Control: its process, its port, and the address of its Redis."""
+
+    pid: int
+    port: int
+    redis_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +92,9 @@ class RegistryExperiment(Experiment[list[RegistryResult]]):
 
     async def _on(self, engine: Engine, address: str, folder: Path) -> list[RegistryResult]:
         results = []
-        async with serve_registry(address, folder, self.devices) as (control, port):
-            meter = CpuMeter({"control": [control]})
-            with closing(_Client(port)) as client:
+        async with serve_registry(address, folder, self.devices) as site:
+            meter = CpuMeter({"control": [site.pid]})
+            with closing(_Client(site.port)) as client:
                 for kind, paths in _requests(self.requests).items():
                     measured = await meter.during(asyncio.to_thread(client.all, paths))
                     took, cpu_ms = measured.result, measured.cpu["control"] * 1000 / len(measured.result)
@@ -169,8 +177,8 @@ def _requests(count: int, seed: int = 3) -> dict[str, list[str]]:
 
 
 @asynccontextmanager
-async def serve_registry(address: str, folder: Path, devices: int) -> AsyncIterator[tuple[int, int]]:
-    """Run control over a registry that was made, with a Redis that knows the same devices; give its pid and port."""
+async def serve_registry(address: str, folder: Path, devices: int) -> AsyncIterator[ServedRegistry]:
+    """Run control over a registry that was made, with a Redis that knows the same devices."""
     redis, port = choose(), choose()
     settings = {
         "FLEET_KEYS": f"bench:{secrets.token_hex(16)}",
@@ -180,12 +188,13 @@ async def serve_registry(address: str, folder: Path, devices: int) -> AsyncItera
         "FLEET_DATA_DIR": str(folder / "data"),
         "FLEET_RATE_CONTROL": "100000/100000",
         "FLEET_METRICS_PORT": "none",
-        "FLEET_SHARDS": str(_SHARDS),
+        "FLEETSHARDS": str(SHARDS),
     }
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(run_redis(folder, redis, folder / "redis.log", keep=False))
-        await asyncio.to_thread(fill_redis, settings["FLEET_REDIS_URL"], _SHARDS, devices)
-        yield await stack.enter_async_context(role_process("control", settings, port, folder, _START_SECONDS)), port
+        await asyncio.to_thread(fill_redis, settings["FLEET_REDIS_URL"], SHARDS, devices)
+        pid = await stack.enter_async_context(role_process("control", settings, port, folder, _START_SECONDS))
+        yield ServedRegistry(pid, port, settings["FLEET_REDIS_URL"])
 
 
 @asynccontextmanager
@@ -203,7 +212,7 @@ async def make_registry(address: str, devices: int) -> None:
     database = Database(database_url(address))
     await upgrade(database)
     await fill(database_url(address), devices)
-    await TokenRows(database).add(1, "bench", digest_of_token(TOKEN), [DEVICES_READ], 0)
+    await TokenRows(database).add(1, "bench", digest_of_token(TOKEN), SCOPES, 0)
     await database.close()
 
 

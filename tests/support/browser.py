@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 LIMIT = 20.0
 
@@ -85,11 +85,16 @@ class Visitor:
         self._context = browser.new_context(**{"locale": "en-GB", **options})
         self._context.set_default_timeout(LIMIT * 1000)
         self.complaints: list[str] = []
-        """Warnings and errors of the console, and exceptions that nobody caught."""
+        """Warnings and errors of the console, exceptions that nobody caught, and requests without an answer."""
+
+    def prepare(self, script: str) -> None:
+        """Run a script in each page before its own."""
+        self._context.add_init_script(script)
 
     def open(self, url: str) -> Page:
         page = self._context.new_page()
         page.on("console", self._note)
+        page.on("requestfailed", self._note_failure)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.goto(url)
         return page
@@ -99,6 +104,11 @@ class Visitor:
 
     def leave(self) -> None:
         self._context.close()
+
+    def _note_failure(self, request: Request) -> None:
+        # What the page itself gave up is not a failure.
+        if request.failure != "net::ERR_ABORTED":
+            self.complaints.append(f"{request.method} {request.url}: {request.failure}")
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("warning", "error"):

@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page
 
+from tests.support.browser import Visitor
 from tests.support.control_server import FULL
 
 
@@ -12,6 +13,22 @@ def sign_in(page: Page, token: str = FULL) -> Page:
     page.get_by_role("button", name=re.compile("^(Token|令牌)$")).click()
     page.get_by_role("textbox", name=re.compile("^(Token|令牌)$")).fill(token)
     page.get_by_role("button", name=re.compile("^(Sign in|登录)$")).click()
+    return page
+
+
+def sign_in_with_account(page: Page, name: str, password: str) -> Page:
+    """Sign in with an account."""
+    page.get_by_role("textbox", name="Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    return page
+
+
+def open_with_token(visitor: Visitor, url: str, token: str) -> Page:
+    """Open a console without an owner, which asks for the code of the first one unless its tab has a token."""
+    page = visitor.open(url)
+    page.evaluate("(token) => sessionStorage.setItem('fleet.token', token)", token)
+    page.reload()
     return page
 
 

@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,6 +19,8 @@ from fleet.adapters.redis.devices.tools import encode_tools
 from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.leases import Leases
+from fleet.adapters.sql.account_rows import AccountRows
+from fleet.adapters.sql.alert_schema import ALERT, ALERT_SUBJECT
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.device_conditions import search_text
 from fleet.adapters.sql.event_rows import EventRows, NewEvent
@@ -33,6 +36,7 @@ from tests.support.memory_store import memory_store
 from tests.support.migrated import migrated_sqlite
 
 T = TypeVar("T")
+Kind = Literal["full", "shown", "empty", "new"]
 LIMIT = 60.0
 FIRST = mac_number("02:00:00:00:00:01")
 COUNT = 64
@@ -42,6 +46,24 @@ BOARDS = ("bread-compact-wifi", "esp-box-3", "m5stack-core-s3", "lichuang-dev")
 SITES = ("berlin", "shenzhen", "lyon")
 PUBLISHED = {"prompt": "You are the concierge of a hotel.\nAnswer briefly and politely.", "language": "en"}
 DRAFT = {**PUBLISHED, "prompt": f"{PUBLISHED['prompt']}\nOffer to call the reception.", "voice": {"speed": 1.1}}
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What devices and people say of themselves."""
+
+    name: str
+    tool: str
+    fact: str
+    said: str
+    error: str
+
+
+STRANGE = Texts(HOSTILE, f"self.{HOSTILE}"[:128], HOSTILE, HOSTILE, HOSTILE)
+FRIENDLY = Texts("Garden 3", "self.screen.set_theme", "Ada wakes at seven.", "Good night!", "no answer in 10 s")
+"""For pictures: a reader should not wonder about attacks."""
+
+
 TOOLS = (
     ToolSpec(name="self.get_device_status", description="Tells volume, brightness, battery and network."),
     ToolSpec(
@@ -53,26 +75,21 @@ TOOLS = (
             "required": ["volume"],
         },
     ),
-    ToolSpec(
-        name=f"self.{HOSTILE}"[:128],
-        description=HOSTILE,
-        input_schema={"type": "object", "properties": {HOSTILE: {"type": "string", "description": HOSTILE}}},
-    ),
 )
 
 
 class ConsoleSite:
     """Control, its database and its Redis; methods may be called from any thread."""
 
-    def __init__(self, stage: ControlStage, loop: asyncio.AbstractEventLoop) -> None:
-        self.stage, self._loop = stage, loop
+    def __init__(self, stage: ControlStage, loop: asyncio.AbstractEventLoop, texts: Texts = STRANGE) -> None:
+        self.stage, self._loop, self._texts = stage, loop, texts
         self.url = str(stage.client.base_url).rstrip("/")
         self.macs = [mac_text(FIRST + number) for number in range(COUNT)]
 
     @classmethod
     @contextmanager
-    def running(cls, folder: Path, kind: Literal["full", "empty", "new"] = "full") -> Iterator["ConsoleSite"]:
-        """Run a site beside the block: with the fleet, with a token alone, or with nothing."""
+    def running(cls, folder: Path, kind: Kind = "full") -> Iterator["ConsoleSite"]:
+        """Run a site beside the block: with the fleet, with one for pictures, with a token alone, or with nothing."""
         ready, over = threading.Event(), threading.Event()
         found: list[ConsoleSite] = []
 
@@ -80,8 +97,8 @@ class ConsoleSite:
             database, store = Database(database_url(await migrated_sqlite(folder / "fleet.db"))), await memory_store()
             serve = empty_control if kind == "new" else control_stage
             async with serve(database, store, folder, rate_control="10000/100000") as stage:
-                site = cls(stage, asyncio.get_running_loop())
-                if kind == "full":
+                site = cls(stage, asyncio.get_running_loop(), FRIENDLY if kind == "shown" else STRANGE)
+                if kind in ("full", "shown"):
                     await site.fill()
                 async with (
                     running("followers", stage.services.following.run),
@@ -113,11 +130,12 @@ class ConsoleSite:
         await self._add_devices()
         await self._add_history()
         await self._add_objects()
+        await self._add_alert()
         store, mac = self.stage.services.store, self.macs[0]
-        await store.ask(store.client.set(store.keys.tools(mac), encode_tools(TOOLS)))
+        await store.ask(store.client.set(store.keys.tools(mac), encode_tools((*TOOLS, self._own_tool()))))
         owner = await Leases(store, "w", 100_000).take(store.keys.shard(mac))
         assert owner is not None
-        facts = ("The user's name is Ada.", "Ada likes jasmine tea.", HOSTILE)
+        facts = ("The user's name is Ada.", "Ada likes jasmine tea.", self._texts.fact)
         await Memories(store).change(owner, mac, MemoryChanges(add=facts))
         await Activations(store).begin(self.macs[1], "00000000-0000-4000-8000-000000000001", "", with_code=True)
         await self._add_jobs()
@@ -127,6 +145,16 @@ class ConsoleSite:
         while True:
             await Edges(self.stage.services.store).announce(EdgeRecord("edge-b2", "203.0.113.7", 8884, 3))
             await asyncio.sleep(1)
+
+    async def add_owner(self, name: str, password: str) -> None:
+        """Add an account that may do everything."""
+        await self.ask("POST /v1/accounts", json={"name": name, "role": "owner", "password": password})
+
+    async def end_sign_ins(self) -> None:
+        """Let all sign-ins expire."""
+        found = [key async for key in self.stage.services.store.client.scan_iter(match="sign_in:*")]
+        for key in found:
+            await self.stage.services.accounts.remove(key.removeprefix("sign_in:"))
 
     async def let(self, kind: str, mac: str = "", **data: Any) -> None:
         """Let something happen now, and give it to those who follow."""
@@ -155,6 +183,12 @@ class ConsoleSite:
         assert answer.is_success, (verb, answer.text)
         return answer.json() if answer.content else None
 
+    def _own_tool(self) -> ToolSpec:
+        """Return the tool of which the device itself has named everything."""
+        name = self._texts.name
+        schema = {"type": "object", "properties": {name: {"type": "string", "description": name}}}
+        return ToolSpec(name=self._texts.tool, description=name, input_schema=schema)
+
     async def _add_devices(self) -> None:
         draw, devices, tags, presence = random.Random(7), list[Any](), list[Any](), list[Any]()
         for number, mac in enumerate(self.macs):
@@ -177,15 +211,16 @@ class ConsoleSite:
             await connection.execute(insert(DEVICE), devices)
             await connection.execute(insert(DEVICE_TAG), tags)
             await connection.execute(insert(PRESENCE), presence)
-            hostile = update(DEVICE).where(DEVICE.c.mac == mac_number(self.macs[2])).values(name=HOSTILE, notes=HOSTILE)
-            await connection.execute(hostile)
+            name = self._texts.name
+            named = update(DEVICE).where(DEVICE.c.mac == mac_number(self.macs[2])).values(name=name, notes=name)
+            await connection.execute(named)
 
     async def _add_history(self) -> None:
         draw, events = random.Random(3), list[tuple[int, str, str, dict[str, Any]]]()
         for day in range(28, -1, -1):
             for number in range(6 + draw.randrange(10)):
                 mac, at = self.macs[draw.randrange(20)], _now() - day * 86_400_000 - draw.randrange(3_000) * 1000
-                events += _turns(draw, mac, at, f"s{day}-{number}")
+                events += _turns(draw, mac, at, f"s{day}-{number}", self._texts.said)
         await self.store_events(sorted(events, key=lambda one: one[0]))
 
     async def _add_objects(self) -> None:
@@ -201,6 +236,16 @@ class ConsoleSite:
         await self.ask("POST /v1/agents", json={"name": "teacher", "draft": {"language": "zh"}})
         provider = {"name": "house", "kind": "chat", "base_url": "http://127.0.0.1:9/v1", "model": "qwen3-8b"}
         await self.ask("POST /v1/providers", json=provider)
+        await AccountRows(self.stage.database).add(1, "mia", "operator", "no hash", _now())
+
+    async def _add_alert(self) -> None:
+        about = {"tenant": 1, "rule": "tools"}
+        alert = {"id": 1, **about, "opened": _now() - 900_000, "closed_by": "", "announced": True}
+        subject = {"alert": 1, **about, "since": _now() - 900_000, "text": self._texts.error}
+        subjects = [{**subject, "mac": mac, "name": self._texts.tool} for mac in (0, mac_number(self.macs[3]))]
+        async with self.stage.database.writing() as connection:
+            await connection.execute(insert(ALERT), alert)
+            await connection.execute(insert(ALERT_SUBJECT), subjects)
 
     async def _add_jobs(self) -> None:
         site, tool = JobSite(self.stage.database, self.stage.services.store), "self.reboot"
@@ -214,15 +259,17 @@ class ConsoleSite:
         await site.run(ok.id)
         bad = await site.add_job(name="Restart Berlin", query="tag.site=berlin", policy=policy, **about)
         await site.prepare()
-        await site.run(bad.id, lambda call: ("error", f"{tool}: {HOSTILE}"))
+        await site.run(bad.id, lambda call: ("error", f"{tool}: {self._texts.error}"))
 
 
-def _turns(draw: random.Random, mac: str, at: int, session: str) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+def _turns(
+    draw: random.Random, mac: str, at: int, session: str, last: str
+) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
     said = (
         ("What time is breakfast?", "Breakfast is from seven to half past ten, in the winter garden."),
         ("把音量调到四十", "好的，音量已经调到四十。"),
         ("Tell me about the museum.", "It is five minutes on foot, and open until six today."),
-        (HOSTILE, f"You said: {HOSTILE}"),
+        (last, f"You said: {last}"),
     )
     yield at, "session.started", mac, {"session": session, "dialect": "xiaozhi"}
     for number in range(1 + draw.randrange(4)):

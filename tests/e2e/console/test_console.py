@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import Visitor, running_browser
-from tests.support.console_page import go, sign_in
+from tests.support.browser import Visitor, running_browser, sideways, unnamed
+from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, moving
+from tests.support.console_page import go, sign_in, sign_in_with_account
+from tests.support.console_places import LOCALES, PLACES, WIDTHS, show
 from tests.support.console_site import COUNT, HOSTILE, ConsoleSite
 
 Visit = Callable[..., Visitor]
-DESK = {"viewport": {"width": 1440, "height": 900}}
+DESK = {"viewport": WIDTHS["desk"]}
+SAMPLE = ("device", "job", "alert", "agents")
+"""Pages that the short run looks at in Chinese, in the dark, on a phone; the slow run looks at all."""
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +63,8 @@ def page(desk: tuple[Visitor, Page]) -> Iterator[Page]:
     assert visitor.complaints == []
 
 
-def forgive(visitor: Visitor, page: Page, sign: str) -> None:
-    """End a window that had refused requests: Chromium itself notes each of them."""
-    page.close()
+def forgive(visitor: Visitor, sign: str) -> None:
+    """Allow requests that were refused: Chromium itself notes each of them."""
     assert [text for text in visitor.complaints if sign not in text] == []
     visitor.complaints.clear()
 
@@ -79,22 +82,26 @@ def test_a_wrong_token_is_refused_in_words(visit: Visit, site: ConsoleSite) -> N
     page = visitor.open(f"{site.url}/console/")
     sign_in(page, "flt_wrong")
     expect(page.get_by_role("alert")).to_have_text("This token is not valid.")
-    forgive(visitor, page, "401")
+    page.close()
+    forgive(visitor, "401")
 
 
-def test_the_console_speaks_chinese_to_a_chinese_browser(visit: Visit, site: ConsoleSite) -> None:
-    page = sign_in(visit(locale="zh-CN").open(f"{site.url}/console/"))
+def test_a_chinese_phone_gets_a_chinese_console_that_fits(visit: Visit, site: ConsoleSite) -> None:
+    visitor = visit(locale=LOCALES["zh"], color_scheme="dark", viewport=WIDTHS["phone"], reduced_motion="reduce")
+    visitor.prepare(NOTE_ANSWERS)
+    page = sign_in(visitor.open(f"{site.url}/console/"))
     expect(page.get_by_role("heading", name="总览", level=1)).to_be_visible()
     expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
-    page.get_by_role("link", name="智能体", exact=True).click()
-    expect(page.get_by_role("link", name="concierge")).to_be_visible()
+    for place in SAMPLE:
+        show(page, PLACES[place])
+        assert [*foreign_texts(page, "zh"), *moving(page), *unnamed(page)] == [], place
+        assert [one for one in sideways(page) if one.startswith("<html")] == [], place
+    page.get_by_role("button", name="菜单").click()
     page.get_by_role("button", name="English").click()
     expect(page.get_by_role("heading", name="Agents", level=1)).to_be_visible()
 
 
-def test_an_error_in_a_query_is_shown_at_its_place(visit: Visit, site: ConsoleSite) -> None:
-    visitor = visit()
-    page = sign_in(visitor.open(f"{site.url}/console/"))
+def test_an_error_in_a_query_is_shown_at_its_place(desk: tuple[Visitor, Page], page: Page) -> None:
     go(page, "#/devices")
     field = page.get_by_role("combobox", name="Query for devices")
     field.fill("online AND (board=x")
@@ -102,7 +109,7 @@ def test_an_error_in_a_query_is_shown_at_its_place(visit: Visit, site: ConsoleSi
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("At character")
     expect(field).to_have_attribute("aria-invalid", "true")
-    forgive(visitor, page, "400")
+    forgive(desk[0], "400")
 
 
 def test_hostile_texts_of_devices_stay_text(page: Page, site: ConsoleSite) -> None:
@@ -114,8 +121,9 @@ def test_hostile_texts_of_devices_stay_text(page: Page, site: ConsoleSite) -> No
     expect(page.get_by_text(HOSTILE, exact=True).first).to_be_visible()
     go(page, f"#/devices/{site.macs[0]}/memory")
     expect(page.get_by_text(HOSTILE)).to_be_visible()
-    go(page, "#/jobs/2")
-    expect(page.get_by_text(HOSTILE).first).to_be_visible()
+    for place in ("#/jobs/2", "#/alerts", "#/alerts/1"):
+        go(page, place)
+        expect(page.get_by_role("main").get_by_text(HOSTILE).first).to_be_visible()
     assert "owned" not in page.title()
 
 
@@ -162,7 +170,8 @@ def test_an_expired_session_leads_to_the_sign_in_and_back(visit: Visit, site: Co
     page.unroute("**/v1/**")
     sign_in(page)
     expect(page.get_by_role("heading", name="Audit log")).to_be_visible()
-    forgive(visitor, page, "401")
+    page.close()
+    forgive(visitor, "401")
 
 
 def test_a_lost_stream_of_events_is_told_and_mended(visit: Visit, site: ConsoleSite) -> None:
@@ -174,7 +183,8 @@ def test_a_lost_stream_of_events_is_told_and_mended(visit: Visit, site: ConsoleS
     page.unroute("**/v1/events")
     expect(page.get_by_text("The connection to the server is lost.")).to_have_count(0)
     expect(page.locator(".side .link-state")).to_have_text("Live")
-    forgive(visitor, page, "ERR_FAILED")
+    page.close()
+    forgive(visitor, "ERR_FAILED")
 
 
 def test_the_keyboard_suffices_for_the_list_of_devices(page: Page, site: ConsoleSite) -> None:
@@ -246,8 +256,6 @@ def test_a_new_server_gets_its_owner_who_signs_out_and_in(visit: Visit, tmp_path
         expect(page.get_by_role("combobox", name="Role of ling")).to_have_value("owner")
         page.reload()
         page.get_by_role("button", name="Sign out").click()
-        page.get_by_role("textbox", name="Name").fill("ling")
-        page.get_by_label("Password").fill(password)
-        page.get_by_role("button", name="Sign in", exact=True).click()
+        sign_in_with_account(page, "ling", password)
         expect(page.get_by_role("heading", name="Accounts", level=1)).to_be_visible()
         page.goto("about:blank")

@@ -1,19 +1,15 @@
-"""Every page of the console, in both languages, in light and dark, on a desk and on a phone; slow.
+"""Every page and dialog of the console, in both languages, in light and dark, on a desk and on a phone; slow."""
 
-With CONSOLE_PICTURES set to a folder, the pictures of the guide are written there.
-"""
-
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.shot import repaint
 from tests.support.browser import Visitor, running_browser, sideways, unnamed
-from tests.support.console_page import go, sign_in
+from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, missed_by_keyboard, moving
+from tests.support.console_page import sign_in
+from tests.support.console_places import DIALOGS, LOCALES, PLACES, WIDTHS, Language, opened, opener_of, show
 from tests.support.console_site import ConsoleSite
 from tests.support.npm_package import NoPackage, read_package
 
@@ -23,48 +19,13 @@ AXE = (
     "4.14.1",
     "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
 )
-WIDTHS = {"desk": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
-DEVICE = "#/devices/02:00:00:00:00:01"
-PLACES = {
-    "overview": "#/",
-    "live": "#/live?device=02:00:00:00:00:01",
-    "events": "#/live?view=events",
-    "conversations": "#/conversations",
-    "conversation": "#/conversations/1",
-    "devices": "#/devices",
-    "no-device": "#/devices?filter=board%3Dnone",
-    "device": DEVICE,
-    "device-desired": f"{DEVICE}/desired",
-    "device-tools": f"{DEVICE}/tools",
-    "device-memory": f"{DEVICE}/memory",
-    "device-presence": f"{DEVICE}/presence",
-    "device-events": f"{DEVICE}/events",
-    "groups": "#/groups",
-    "group": "#/groups/2",
-    "new-group": "#/groups?make=1&query=online",
-    "jobs": "#/jobs",
-    "job": "#/jobs/2",
-    "new-job": "#/jobs?make=1&query=tag.site%3Dberlin",
-    "announcements": "#/announcements",
-    "agents": "#/agents",
-    "agent": "#/agents/1",
-    "agent-versions": "#/agents/1/versions",
-    "agent-assignments": "#/agents/1/assignments",
-    "models": "#/providers",
-    "alerts": "#/alerts",
-    "alert-rules": "#/alerts/rules",
-    "usage": "#/usage",
-    "audit": "#/audit",
-    "accounts": "#/accounts",
-    "tokens": "#/tokens",
-    "system": "#/system",
-    "nowhere": "#/nowhere",
-}
-PICTURES = ("overview", "devices", "job")
 _VIOLATIONS = """async () => {
   const found = await axe.run(document, { resultTypes: ['violations'] });
   return found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)}`));
 }"""
+_OWNED = "() => document.title.includes('owned') || document.querySelector('main script, main img[src=x]') !== null"
+_FOCUSED = "() => document.activeElement.outerHTML.slice(0, 120)"
+_IN_DIALOG = "() => document.activeElement?.closest('dialog') !== null"
 
 
 @pytest.fixture(scope="module")
@@ -89,45 +50,93 @@ def axe() -> str:
 
 def enter(browser: Browser, site: ConsoleSite, **options: Any) -> tuple[Visitor, Page]:
     visitor = Visitor(browser, reduced_motion="reduce", **options)
-    page = visitor.open(f"{site.url}/console/")
-    sign_in(page)
+    visitor.prepare(NOTE_ANSWERS)
+    page = sign_in(visitor.open(f"{site.url}/console/"))
     expect(page.locator(".shell")).to_be_visible()
     return visitor, page
 
 
-def show(page: Page, place: str) -> None:
-    go(page, place)
-    expect(page.locator("main h1, dialog h2").first).to_be_visible()
-    expect(page.locator(".loading")).to_have_count(0)
+def faults_of(page: Page, language: Language) -> Iterator[str]:
+    """Yield what is wrong with what a page shows; axe was loaded for the English one."""
+    if language == "en":
+        yield from page.evaluate(_VIOLATIONS)
+    yield from unnamed(page)
+    yield from (one for one in sideways(page) if one.startswith("<html"))
+    yield from (f"foreign text: {one}" for one in foreign_texts(page, language))
+    yield from (f"moves: {one}" for one in moving(page))
+    if page.evaluate(_OWNED):
+        yield "a text of a device became a part of the page"
 
 
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("language", ["en-GB", "zh-CN"])
-def test_every_page_is_usable(
-    browser: Browser, site: ConsoleSite, axe: str, language: str, scheme: str, size: str
+@pytest.mark.parametrize("language", LOCALES)
+def test_every_page_and_dialog_is_usable(
+    browser: Browser, site: ConsoleSite, axe: str, language: Language, scheme: str, size: str
 ) -> None:
-    visitor, page = enter(browser, site, locale=language, color_scheme=scheme, viewport=WIDTHS[size])
+    visitor, page = enter(browser, site, locale=LOCALES[language], color_scheme=scheme, viewport=WIDTHS[size])
     page.evaluate(axe)
     faults: list[str] = []
     for name, place in PLACES.items():
         show(page, place)
-        faults += [f"{name}: {one}" for one in (*page.evaluate(_VIOLATIONS), *unnamed(page))]
-        faults += [f"{name}: {one}" for one in sideways(page) if one.startswith("<html")]
+        faults += [f"{name}: {one}" for one in faults_of(page, language)]
+    for dialog in DIALOGS:
+        opener_of(page, dialog, language).click()
+        box = opened(page)
+        faults += [f"{dialog.place}, {dialog.opener}: {one}" for one in faults_of(page, language)]
+        page.keyboard.press("Escape")
+        expect(box).to_have_count(0)
     assert faults == []
     visitor.leave()
     assert visitor.complaints == []
 
 
-@pytest.mark.skipif("CONSOLE_PICTURES" not in os.environ, reason="no folder for pictures is named")
-@pytest.mark.parametrize("language", ["en-GB", "zh-CN"])
-def test_pictures_of_the_guide(browser: Browser, site: ConsoleSite, language: str) -> None:
-    visitor, page = enter(browser, site, locale=language, color_scheme="light", viewport=WIDTHS["desk"])
-    # A customer should not wonder about the device with a hostile name.
-    site.run(site.ask(f"PATCH /v1/devices/{site.macs[2]}", json={"name": "Garden 3", "notes": ""}))
-    ending = "" if language == "en-GB" else "-zh"
-    for name in PICTURES:
-        show(page, PLACES[name])
-        picture = Path(os.environ["CONSOLE_PICTURES"]) / f"{name}{ending}.png"
-        picture.write_bytes(repaint(browser, page.screenshot()))
+@pytest.mark.parametrize("size", WIDTHS)
+def test_the_keyboard_reaches_every_control_of_every_page(browser: Browser, site: ConsoleSite, size: str) -> None:
+    visitor, page = enter(browser, site, viewport=WIDTHS[size])
+    faults: list[str] = []
+    for name, place in PLACES.items():
+        show(page, place)
+        faults += [f"{name}: {one}" for one in missed_by_keyboard(page)]
+    assert faults == []
     visitor.leave()
+    assert visitor.complaints == []
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+def test_a_dialog_keeps_the_focus_until_escape_gives_it_back(browser: Browser, site: ConsoleSite, size: str) -> None:
+    visitor, page = enter(browser, site, viewport=WIDTHS[size])
+    faults: list[str] = []
+    for dialog in DIALOGS:
+        name, opener = f"{dialog.place}, {dialog.opener}", opener_of(page, dialog, "en")
+        opener.press("Enter")
+        box = opened(page)
+        if not page.evaluate(_IN_DIALOG):
+            faults.append(f"{name}: the focus stays outside")
+        faults += [f"{name}: {one}" for one in missed_by_keyboard(page)]
+        page.keyboard.press("Escape")
+        expect(box).to_have_count(0)
+        back = page.locator(dialog.before).first if dialog.before.startswith("details.menu") else opener
+        if not back.evaluate("(one) => one === document.activeElement"):
+            faults.append(f"{name}: the focus went to {page.evaluate(_FOCUSED)}")
+    assert faults == []
+    visitor.leave()
+    assert visitor.complaints == []
+
+
+def test_the_menu_of_a_phone_opens_and_closes_by_the_keyboard(browser: Browser, site: ConsoleSite) -> None:
+    visitor, page = enter(browser, site, viewport=WIDTHS["phone"])
+    menu = page.get_by_role("banner").get_by_role("button", name="Menu")
+    menu.press("Enter")
+    side = page.get_by_role("complementary")
+    expect(side.get_by_role("link").first).to_be_focused()
+    assert missed_by_keyboard(page) == []
+    page.keyboard.press("Escape")
+    expect(side).to_be_hidden()
+    expect(menu).to_be_focused()
+    menu.press("Enter")
+    side.get_by_role("link", name="Devices").press("Enter")
+    expect(side).to_be_hidden()
+    expect(page.get_by_role("main")).to_be_focused()
+    visitor.leave()
+    assert visitor.complaints == []

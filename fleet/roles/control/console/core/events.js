@@ -22,11 +22,14 @@ function give() {
   for (const follower of followers) follower(batch);
 }
 
+/** The newest events in place of too many, with a gap before them. @param {FleetEvent[]} events */
+const bounded = (events) => (events.length > MOST_WAITING ? [{ ...events[0], id: 0, kind: "gap", device: null },
+  ...events.slice(-MOST_WAITING / 2)] : events);
+
 /** @param {FleetEvent} event */
 function take(event) {
   waiting.push(event);
-  if (waiting.length > MOST_WAITING) waiting = [{ ...event, kind: "gap", device: null },
-    ...waiting.slice(-MOST_WAITING / 2)];
+  waiting = bounded(waiting);
   if (!asked) asked = document.hidden ? setTimeout(give, 1_000) : requestAnimationFrame(give);
 }
 
@@ -101,18 +104,33 @@ export function begin() {
 /**
  * Call a function with batches of events of some kinds or families, and with a `gap` after which all is to be read again.
  * @param {string[]} kinds @param {(events: FleetEvent[]) => void} handle
+ * @param {number} [pause] milliseconds for which events are collected, for what costs much or reads again
  */
-export function useEvents(kinds, handle) {
+export function useEvents(kinds, handle, pause = 0) {
   const latest = useRef(handle);
   latest.current = handle;
   useEffect(() => {
     const wanted = new Set([...kinds, "gap", "events"]);
+    /** @type {FleetEvent[]} */
+    let held = [];
+    let timer = 0;
+    const hand = () => {
+      const found = held;
+      [held, timer] = [[], 0];
+      latest.current(found);
+    };
     /** @param {FleetEvent[]} batch */
     const follower = (batch) => {
       const found = batch.filter((one) => wanted.has(one.kind) || wanted.has(one.kind.split(".")[0]));
-      if (found.length) latest.current(found);
+      if (!found.length) return;
+      held = bounded(held.concat(found));
+      if (!pause) hand();
+      else timer ||= setTimeout(hand, pause);
     };
     followers.add(follower);
-    return () => void followers.delete(follower);
-  }, [kinds.join()]);
+    return () => {
+      clearTimeout(timer);
+      followers.delete(follower);
+    };
+  }, [kinds.join(), pause]);
 }

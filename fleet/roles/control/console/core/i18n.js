@@ -28,11 +28,17 @@ export async function speak(wanted, keep = true) {
  * @param {Record<string, any>} [values]
  */
 export function t(key, values) {
-  const text = texts.value[key] ?? key;
+  const text = texts.value[key] ?? lacking(key);
   if (!values) return text;
   const counted = text.replace(/\[([^|\]]*)\|([^\]]*)\]/g, (_, one, more) => (String(values.count) === "1" ? one
     : more));
   return counted.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+}
+
+/** A text that nobody wrote is a fault of the console. @param {string} key */
+function lacking(key) {
+  console.warn(`no text for ${key}`);
+  return key;
 }
 
 /** @param {string} key */

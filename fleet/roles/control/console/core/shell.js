@@ -58,18 +58,24 @@ export function Shell() {
     if (!first.current) { scrollTo(0, 0); main.current?.focus({ preventScroll: true }); }
     first.current = false;
   }, [name, parts.join("/")]);
+  const menu = useRef(/** @type {HTMLElement|null} */ (null));
+  useEffect(() => { if (open.value) menu.current?.querySelector("a")?.focus(); }, [open.value]);
+  const close = () => {
+    open.value = false;
+    /** @type {HTMLElement|null} */ (document.querySelector(".top button"))?.focus();
+  };
   const groups = PAGES.map(([group, pages]) => ({ group, pages: pages.filter(([, , scopes]) => may(...scopes)) }))
     .filter(({ pages }) => pages.length);
   const person = /** @type {import("./session.js").Me} */ (me.value);
-  return html`<div class="shell" onKeyDown=${(event) => { if (event.key === "Escape") open.value = false; }}>
+  return html`<div class="shell" onKeyDown=${(event) => { if (event.key === "Escape" && open.value) close(); }}>
     <a class="skip" href="#content"
       onClick=${(event) => { event.preventDefault(); main.current?.focus(); }}>${t("skip")}</a>
     <header class="top"><${Button} kind="quiet" icon="menu" label=${t("menu")} aria-expanded=${String(open.value)}
       onClick=${() => { open.value = true; }} />
       <a class="brand" href="#/"><img src="icon.svg" alt="" />fleet</a><${StreamState} /></header>
     ${open.value && html`<button type="button" class="veil" aria-label=${t("close")}
-      onClick=${() => { open.value = false; }}></button>`}
-    <aside class=${classes("side", open.value && "open")} aria-label="fleet">
+      onClick=${close}></button>`}
+    <aside ref=${menu} class=${classes("side", open.value && "open")} aria-label="fleet">
       <a class="brand" href="#/"><img src="icon.svg" alt="" />fleet</a>
       <nav aria-label=${t("menu")}>${groups.map(({ group, pages }) => html`<div key=${group}><div
         class="heading">${t(`menu.${group}`)}</div><ul>${pages.map(([one, icon]) => html`
@@ -80,7 +86,7 @@ export function Shell() {
         <div class="who"><span class="face" aria-hidden="true">${person.name.slice(0, 1)}</span><div class="grow">
           <strong class="clip">${person.name}</strong><div class="muted small clip">${person.tenant}</div></div>
           <${Button} kind="quiet" icon="leave" label=${t("sign-out")} onClick=${signOut} /></div></div></div>
-    <div class="main"><${Lost} /><main class="content" id="content" tabindex="-1" ref=${main}>
+    <div class="main" inert=${open.value}><${Lost} /><main class="content" id="content" tabindex="-1" ref=${main}>
       ${known && may(...known[2]) ? html`<${Page} name=${name} parts=${parts} query=${place.value.query} />`
         : html`<${Head} title=${t("nowhere")} about=${t("nowhere.about")} />
           <div><a class="button" href="#/">${t("page.overview")}</a></div>`}</main></div>

@@ -23,7 +23,7 @@ export default function Alerts({ parts, query }) {
 
 function List({ query }) {
   const all = query.all === "1", alerts = useList("/alerts", { open: all ? undefined : true });
-  useEvents(["alert"], () => alerts.again());
+  useEvents(["alert"], alerts.again, 500);
   const choice = html`<${Choices} label=${t("alerts.which")} value=${all ? "1" : ""}
     onChoice=${(one) => go(["alerts"], { all: one })}
     choices=${[["", t("alerts.open")], ["1", t("all")]]} />`;
@@ -42,7 +42,7 @@ function List({ query }) {
 function One({ id }) {
   const alert = useGet(`/alerts/${id}`), subjects = useList(`/alerts/${id}/subjects`), closing = useSignal(false);
   const names = useNames((subjects.data ?? []).map((one) => one.device).filter(Boolean));
-  useEvents(["alert"], () => { alert.again(); subjects.again(); });
+  useEvents(["alert"], () => { alert.again(); subjects.again(); }, 500);
   const about = (one) => (one.device ? html`<a class="name" href=${to(["devices",
     one.device])}>${names.get(one.device) || one.device}</a>`
     : /^\d+$/.test(one.name) ? html`<a class="name" href=${to(["jobs", one.name])}>${t("alerts.job",

@@ -22,8 +22,8 @@ export function Device({ mac, tab = "overview" }) {
   const path = `/devices/${part(mac)}`;
   const device = useGet(path);
   useEvents(["device"], (events) => {
-    if (events.some((one) => one.device === mac || !one.device)) setTimeout(device.again, 400);
-  });
+    if (events.some((one) => one.device === mac || !one.device)) device.again();
+  }, 500);
   const tabs = [["overview", []], ["desired", ["devices:read"]], ["tools", ["devices:read"]], ["conversations",
     ["conversations:read"]], ["memory",
     ["memory:read"]], ["presence", ["devices:read"]], ["events", ["events:read"]]]
@@ -149,11 +149,16 @@ function Decisions({ device, path, again }) {
   const verbs = [device.state === "revoked" ? "unrevoke" : "revoke", ...(device.state === "bound" ? ["unbind"] : []),
     "debug", "forget"];
   const tail = device.mac.slice(-5);
-  return html`<details class="menu"
+  const close = (event) => {
+    const menu = event.currentTarget.closest("details");
+    menu.querySelector("summary").focus();
+    menu.open = false;
+  };
+  return html`<details class="menu" onKeyDown=${(event) => { if (event.key === "Escape") close(event); }}
     onFocusOut=${(event) => { if (!event.currentTarget.contains(event.relatedTarget)) event.currentTarget.open = false; }}>
     <summary class="button">${t("device.more")}</summary><div class="menu-list">${verbs.map((verb) => html`
       <button type="button" key=${verb} class=${verb === "revoke" || verb === "forget" || verb === "unbind" ? "bad"
-        : ""} onClick=${(event) => { event.currentTarget.closest("details").open = false; open.value = verb; }}>${t(`device.${verb}`)}</button>`)}</div></details>
+        : ""} onClick=${(event) => { close(event); open.value = verb; }}>${t(`device.${verb}`)}</button>`)}</div></details>
     ${open.value && html`<${Confirm} title=${t(`device.${open.value}`)} action=${t(`device.${open.value}`)}
       typed=${["revoke", "forget", "unbind"].includes(open.value) ? tail : undefined}
       run=${run(open.value, open.value === "debug" ? { minutes: 10 } : undefined)}

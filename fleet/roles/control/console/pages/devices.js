@@ -109,7 +109,7 @@ function List({ query }) {
       const event = online.get(row.mac);
       return event ? { ...row, online: event.kind === "device.online", last_seen: event.at } : row;
     });
-  });
+  }, 250);
   const change = (more) => go(["devices"], { filter, sort: sort === "mac" ? "" : sort, ...more });
   const onQuery = (wanted) => (wanted === filter ? again() : change({ filter: wanted }));
   const mark = (row) => {

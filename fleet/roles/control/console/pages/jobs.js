@@ -22,7 +22,7 @@ export default function Jobs({ parts, query }) {
 
 function List() {
   const jobs = useList("/jobs");
-  useEvents(["job"], () => jobs.again());
+  useEvents(["job"], jobs.again, 500);
   const make = may("jobs:write") && html`<${LinkButton} icon="plus" kind="main-action" href=${to(["jobs"],
     { make: 1 })}>${t("jobs.make")}<//>`;
   return html`<${Head} title=${t("page.jobs")} about=${t("jobs.about")}>${make}<//>
@@ -49,7 +49,7 @@ function One({ id, query }) {
   const job = useGet(`/jobs/${id}`), stopping = useSignal(false), busy = useSignal("");
   const executions = useList(`/jobs/${id}/executions`, { state: query.state, limit: 100 });
   useEvents(["job"], (events) => { if (events.some((one) => !one.data?.job
-    || String(one.data.job) === id)) { job.again(); executions.again(); } });
+    || String(one.data.job) === id)) { job.again(); executions.again(); } }, 500);
   const steer = async (verb, body) => {
     busy.value = verb;
     try {

@@ -12,7 +12,9 @@ import { Loaded, useLoad } from "../parts/load.js";
 import { useNames } from "../parts/names.js";
 import { Waterfall } from "../parts/waterfall.js";
 
-const SHOWN = 200;
+const SHOWN = 100;
+/** Devices that are kept, those with the newest events. */
+const KEPT = 1_000;
 /** @typedef {{device: string, at: string, session: string, talking: boolean, turns: number}} Talker */
 
 /** @param {Map<string, Talker>} before @param {any[]} events @returns {Map<string, Talker>} */
@@ -21,6 +23,9 @@ export function follow(before, events) {
   for (const { kind, device, at, data } of events) {
     if (!device) continue;
     const known = after.get(device);
+    // Who has the newest event comes last.
+    after.delete(device);
+    if (known) after.set(device, known);
     if (kind === "session.started") after.set(device, { device, at, session: data.session, talking: true, turns: 0 });
     else if (kind === "session.ended" && known && known.session === data.session) after.set(device, { ...known, at,
       talking: false });
@@ -28,6 +33,7 @@ export function follow(before, events) {
     else if (kind === "turn.answered" || kind === "turn.failed") after.set(device, { device,
       session: data.session ?? "", talking: known?.talking ?? false, turns: (known?.turns ?? 0) + 1, at });
   }
+  if (after.size > KEPT) return new Map([...after].slice(-KEPT));
   return after;
 }
 
@@ -41,7 +47,7 @@ export default function Live({ query }) {
   useEvents(["session", "turn", "device.offline"], (events) => {
     if (events.some((one) => one.kind === "gap")) first.again();
     else talkers.value = follow(talkers.value, events);
-  });
+  }, 300);
   const shown = [...talkers.value.values()].sort((a, b) => Number(b.talking) - Number(a.talking)
     || b.at.localeCompare(a.at));
   if (query.device && !talkers.value.has(query.device)) shown.unshift({ device: query.device, at: "", session: "",

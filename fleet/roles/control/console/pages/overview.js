@@ -40,7 +40,7 @@ function useTurns() {
   useEvents(["turn"], (events) => {
     if (events.some((one) => one.kind === "gap")) first.again();
     else add(events);
-  });
+  }, 1_000);
   return turns.value;
 }
 
@@ -49,9 +49,9 @@ export default function Overview() {
   const system = useLoad((signal) => (may("system:read") ? get("/system", {}, signal) : Promise.resolve(null)), []);
   const jobs = useLoad((signal) => (may("jobs:read") ? get("/jobs", { limit: 50 }, signal)
     : Promise.resolve({ items: [] })), []);
-  useEvents(["device.online", "device.offline", "device.registered"], () => later(counts));
-  useEvents(["job"], () => later(jobs));
-  useEvents(["session"], () => later(system));
+  useEvents(["device.online", "device.offline", "device.registered"], counts.again, 2_000);
+  useEvents(["job"], jobs.again, 2_000);
+  useEvents(["session"], system.again, 2_000);
   const turns = useTurns();
   const online = counts.data?.items[0].values ?? {}, states = counts.data?.items[1].values ?? {};
   const total = (online.true ?? 0) + (online.false ?? 0);
@@ -95,13 +95,6 @@ export default function Overview() {
           style=${{ position: "absolute", width: `${(states[one] / (total || 1)) * 100}%` }}></span>
           <span>${t(`state.${one}`)}</span><span class="number muted">${number(states[one])}</span></a>`)}</div><//>
       ${may("system:read") && system.data && html`<${Health} system=${system.data} />`}</div></div>`;
-}
-
-const soon = new Map();
-/** Read again, at most once in two seconds. */
-function later(load) {
-  if (soon.has(load)) return;
-  soon.set(load, setTimeout(() => { soon.delete(load); load.again(); }, 2_000));
 }
 
 function Health({ system }) {

@@ -15,9 +15,10 @@ export function EventLog({ device = "", kinds = "", title }) {
   const found = useLoad(async (signal) => (await get("/events", { device, kinds, newest: true, limit: MOST },
     signal)).items.reverse(), [device, kinds]);
   useEvents(kinds ? kinds.split(",") : ["device", "session", "turn", "tool", "job"], (events) => {
+    if (events.some((one) => one.kind === "gap")) return found.again();
     const fresh = events.filter((one) => one.id && (!device || one.device === device)).reverse();
     if (fresh.length && found.data) found.set([...fresh, ...found.data].slice(0, MOST));
-  });
+  }, 300);
   return html`<${Loaded} of=${found}>${(items) => html`<${Card} title=${title ?? t("device.tab.events")}>
     ${items.length === 0 ? html`<${Empty} icon="live" title=${t("events.none")}>${t("events.none-about")}<//>`
       : items.map((one) => html`<${Line} key=${one.id} event=${one} device=${!device} />`)}<//>`}<//>`;

@@ -32,9 +32,13 @@ export const Toasts = () => html`<div class="toasts" role="status" aria-live="po
 export function Dialog({ title, onClose, wide = false, children, footer }) {
   const box = useRef(/** @type {HTMLDialogElement|null} */ (null));
   useLayoutEffect(() => {
-    const before = /** @type {HTMLElement|null} */ (document.activeElement);
-    box.current?.showModal();
-    return () => before?.isConnected && before.focus();
+    const before = document.activeElement, dialog = /** @type {HTMLDialogElement} */ (box.current);
+    dialog.showModal();
+    return () => {
+      // Nothing behind an open dialog can have the focus; closing gives it back, unless what had it is gone.
+      dialog.close();
+      if (!before?.checkVisibility()) document.getElementById("content")?.focus({ preventScroll: true });
+    };
   }, []);
   return html`<dialog ref=${box} class=${classes(wide && "wide")} aria-label=${title}
       onCancel=${(event) => { event.preventDefault(); onClose(); }}

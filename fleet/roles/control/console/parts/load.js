@@ -1,29 +1,39 @@
 // Reading from the API while a part is shown.
-import { html, useEffect, useMemo, useSignal } from "../core/ui.js";
+import { html, useEffect, useMemo, useRef, useSignal } from "../core/ui.js";
 import { get } from "../core/api.js";
 import { t } from "../core/i18n.js";
 import { Button, Fault, Loading } from "./basics.js";
 
 /**
- * Read something, and again when `parts` change. What was read stays while it is read again.
+ * Read something, and again when `parts` change. What was read stays while it is read again; `again` waits for a read
+ * that runs, so that many calls neither stop it nor let many run.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} read @param {any[]} parts
  */
 export function useLoad(read, parts) {
   const data = useSignal(/** @type {T|undefined} */ (undefined)), error = useSignal(/** @type {any} */ (null));
-  const turn = useSignal(0);
+  const turn = useSignal(0), state = useRef({ runs: false, asked: false });
   useEffect(() => {
     const ending = new AbortController();
+    state.current = { runs: true, asked: false };
     read(ending.signal).then(
       (found) => { if (!ending.signal.aborted) { data.value = found; error.value = null; } },
-      (fault) => { if (!ending.signal.aborted) error.value = fault; });
+      (fault) => { if (!ending.signal.aborted) error.value = fault; }).finally(() => {
+      if (ending.signal.aborted) return;
+      const { asked } = state.current;
+      state.current = { runs: false, asked: false };
+      if (asked) turn.value += 1;
+    });
     return () => ending.abort();
   }, [...parts, turn.value]);
   return useMemo(() => ({
     get data() { return data.value; },
     get error() { return error.value; },
     set: (value) => { data.value = value; },
-    again: () => { turn.value += 1; },
+    again: () => {
+      if (state.current.runs) state.current.asked = true;
+      else turn.value += 1;
+    },
   }), []);
 }
 

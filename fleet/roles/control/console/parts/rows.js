@@ -15,6 +15,7 @@ const STEP = 300_000;
 export function VirtualRows({ windows, total, label, height, begin = 0, draw, open, mark, marked, onTop }) {
   const view = useRef(/** @type {HTMLDivElement|null} */ (null));
   const top = useSignal(0), size = useSignal(600), base = useSignal(0), active = useSignal(begin);
+  const kept = useRef(/** @type {{draw: any, lines: Map<number, any>}} */ ({ draw: null, lines: new Map() }));
   windows.version.value;
   const rows = windows.known + (windows.done ? 0 : 3);
   const inside = Math.max(0, Math.min(AREA, rows - base.value));
@@ -69,15 +70,22 @@ export function VirtualRows({ windows, total, label, height, begin = 0, draw, op
     else return;
     event.preventDefault();
   }
-  const drawn = [];
+  // A row that has not changed is not drawn again.
+  if (kept.current.draw !== draw) kept.current = { draw, lines: new Map() };
+  const drawn = [], lines = new Map();
   for (let index = first; index < last; index += 1) {
-    const row = windows.row(index), on = index === active.value;
-    drawn.push(html`<div key=${index} id=${`row-${index}`} role="row" aria-rowindex=${index + 1}
+    const row = windows.row(index), on = index === active.value, chosen = Boolean(row && marked(row));
+    const before = kept.current.lines.get(index);
+    const line = before?.row === row && before?.on === on && before?.chosen === chosen ? before : { row, on, chosen,
+      drawn: html`<div key=${index} id=${`row-${index}`} role="row" aria-rowindex=${index + 1}
       class=${classes("item cells", on && "active", !row && "blank")}
-      aria-selected=${String(Boolean(row && marked(row)))}
+      aria-selected=${String(chosen)}
       onClick=${(event) => { if (!row) return; active.value = index; if (event.target.closest("[data-mark]")) mark(row, index, event.shiftKey); else open(row); }}>
-      ${row ? draw(row, index) : html`<div role="gridcell" class="muted">…</div>`}</div>`);
+      ${row ? draw(row, index) : html`<div role="gridcell" class="muted">…</div>`}</div>` };
+    lines.set(index, line);
+    drawn.push(line.drawn);
   }
+  kept.current.lines = lines;
   return html`<div class="view" ref=${view} role="grid" tabindex="0" aria-label=${label} aria-rowcount=${total || -1}
     aria-multiselectable="true"
       aria-activedescendant=${windows.known && active.value >= first && active.value < last ? `row-${active.value}`

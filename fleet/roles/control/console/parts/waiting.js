@@ -16,7 +16,7 @@ export function Waiting() {
     return { waiting: waiting.items, claims: claims.items };
   }, []);
   const busy = useSignal("");
-  useEvents(["device.waiting", "device.claimed", "device.bound", "device.refused"], () => setTimeout(found.again, 300));
+  useEvents(["device.waiting", "device.claimed", "device.bound", "device.refused"], found.again, 500);
   const decide = async (mac, verb, body, text) => {
     busy.value = mac;
     try {

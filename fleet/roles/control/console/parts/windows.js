@@ -2,10 +2,18 @@
 import { signal } from "../core/ui.js";
 import { get } from "../core/api.js";
 
+/** Rows of the first page, so that it is soon there, and of the others. */
+const FIRST = 100;
 const PAGE = 250;
-const AHEAD = 1_500;
+/** Rows that are read before they are shown, at least and at most: the faster one scrolls, the more. */
+const LEAST_AHEAD = 1_000;
+const MOST_AHEAD = 4_000;
+/** Seconds that these rows last. */
+const LASTING = 1.5;
 /** Pages whose rows are kept. */
-const KEPT = 24;
+const KEPT = 40;
+/** Pages that are read again at the same time. */
+const AT_ONCE = 3;
 
 /** @typedef {{start: number, length: number, cursor: string, items: any[]|null}} Window */
 
@@ -27,11 +35,14 @@ export class Windows {
     this.loading = false;
     this.reading = new Set();
     this.view = /** @type {[number, number]} */ ([0, 0]);
+    this.seen = 0;
+    this.down = true;
+    this.ahead = LEAST_AHEAD;
   }
 
   /** @param {number} index */
   row(index) {
-    const page = this.#page(index);
+    const page = this.pages[this.#place(index)];
     return page?.items?.[index - page.start];
   }
 
@@ -48,14 +59,16 @@ export class Windows {
 
   /** Read what is shown from one row to another, and what will be shown next. @param {number} first @param {number} last */
   show(first, last) {
-    this.view = /** @type {[number, number]} */ ([first, last]);
-    for (let index = Math.max(0, first - PAGE); index < Math.min(this.known, last + PAGE);) {
-      const page = this.#page(index);
-      if (!page) break;
-      if (!page.items) this.#again(page);
-      index = page.start + page.length;
+    const moved = first - this.view[0], seen = performance.now();
+    if (moved) {
+      const speed = Math.abs(moved) / Math.max(0.001, (seen - this.seen) / 1_000);
+      this.ahead = Math.min(MOST_AHEAD, Math.max(LEAST_AHEAD, this.ahead * 0.9, speed * LASTING));
+      this.down = moved > 0;
+      this.seen = seen;
     }
-    if (!this.done && !this.loading && !this.error.peek() && this.known < last + AHEAD) this.#on();
+    this.view = /** @type {[number, number]} */ ([first, last]);
+    this.#fill();
+    if (!this.done && !this.loading && !this.error.peek() && this.known < last + this.ahead) void this.#on();
   }
 
   /** Try again after an error. */
@@ -71,7 +84,7 @@ export class Windows {
     try {
       do {
         const cursor = this.following;
-        const page = await this.#read(cursor);
+        const page = await this.#read(cursor, this.known ? PAGE : FIRST);
         if (page.items.length) this.pages.push({ start: this.known, length: page.items.length, cursor,
           items: page.items });
         this.known += page.items.length;
@@ -79,19 +92,39 @@ export class Windows {
         this.done = !page.next;
         this.#forget();
         this.version.value += 1;
-      } while (!this.done && this.known < this.view[1] + AHEAD);
+      } while (!this.done && this.known < this.view[1] + this.ahead);
     } catch (error) {
       if (!this.ending.signal.aborted) this.error.value = error;
     }
     this.loading = false;
   }
 
+  /** Read forgotten pages again: first those in view, then the next ones in the direction of the scroll. */
+  #fill() {
+    while (this.reading.size < AT_ONCE && !this.error.peek()) {
+      const page = this.#missing();
+      if (!page) return;
+      void this.#again(page);
+    }
+  }
+
+  /** @returns {Window|undefined} */
+  #missing() {
+    const [first, last] = this.view, step = this.down ? 1 : -1;
+    const from = this.down ? first : Math.min(last, this.known) - 1;
+    for (let place = this.#place(from); place in this.pages; place += step) {
+      const page = this.pages[place];
+      if (page.start > last + this.ahead || page.start + page.length < first - this.ahead) return undefined;
+      if (!page.items && !this.reading.has(page)) return page;
+    }
+    return undefined;
+  }
+
   /** @param {Window} page */
   async #again(page) {
-    if (this.reading.has(page)) return;
     this.reading.add(page);
     try {
-      const found = await this.#read(page.cursor);
+      const found = await this.#read(page.cursor, page.length);
       // Rows may have come or gone since: those that were counted stay, so that nothing moves under the viewer.
       page.items = found.items.slice(0, page.length);
       this.#forget();
@@ -100,10 +133,11 @@ export class Windows {
       if (!this.ending.signal.aborted) this.error.value = error;
     }
     this.reading.delete(page);
+    this.#fill();
   }
 
-  /** @param {string} cursor */
-  #read(cursor) { return get(this.path, { ...this.query, limit: PAGE, cursor }, this.ending.signal); }
+  /** @param {string} cursor @param {number} limit */
+  #read(cursor, limit) { return get(this.path, { ...this.query, limit, cursor }, this.ending.signal); }
 
   #forget() {
     const kept = this.pages.filter((page) => page.items);
@@ -113,15 +147,15 @@ export class Windows {
     kept.sort((a, b) => far(b) - far(a)).slice(0, kept.length - KEPT).forEach((page) => { page.items = null; });
   }
 
-  /** @param {number} index @returns {Window|undefined} */
-  #page(index) {
+  /** The place of the page with a row; -1 if it is not known. @param {number} index */
+  #place(index) {
     let low = 0, high = this.pages.length - 1;
     while (low <= high) {
       const middle = (low + high) >> 1, page = this.pages[middle];
       if (index < page.start) high = middle - 1;
       else if (index >= page.start + page.length) low = middle + 1;
-      else return page;
+      else return middle;
     }
-    return undefined;
+    return -1;
   }
 }

@@ -1,0 +1,40 @@
+"""A sign-in that has ended leads each page to the sign-in, and from there back."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.browser import Visitor, running_browser
+from tests.support.console_page import go, sign_in_with_account
+from tests.support.console_places import PLACES, show
+from tests.support.console_site import ConsoleSite
+
+pytestmark = pytest.mark.slow
+PERSON = ("ling", "correct horse battery")
+QUIET = {"talk", "nowhere"}
+"""Pages that ask nothing before somebody does something."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser() as browser:
+        yield browser
+
+
+def test_each_page_leads_to_the_sign_in_and_back(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with ConsoleSite.running(tmp_path_factory.mktemp("console")) as site:
+        site.run(site.add_owner(*PERSON))
+        visitor = Visitor(browser)
+        page = sign_in_with_account(visitor.open(f"{site.url}/console/"), *PERSON)
+        for place in (place for name, place in PLACES.items() if name not in QUIET):
+            show(page, "#/nowhere")
+            site.run(site.end_sign_ins())
+            go(page, place)
+            expect(page.get_by_text("You were signed out")).to_be_visible()
+            sign_in_with_account(page, *PERSON)
+            show(page, place)
+            assert page.evaluate("location.hash") == place
+        page.close()
+        visitor.leave()
+        assert [one for one in visitor.complaints if "401" not in one] == []
