@@ -1,7 +1,6 @@
 """Running a process: its event loop, its signals, its exit code."""
 
 import asyncio
-import ctypes
 import gc
 import logging
 import os
@@ -13,6 +12,7 @@ from typing import Any
 
 import uvloop
 
+from fleet.ground import allocator
 from fleet.ground.errors import ConfigError, FleetError
 
 log = logging.getLogger(__name__)
@@ -20,8 +20,6 @@ log = logging.getLogger(__name__)
 EXIT_FAILED = 1
 EXIT_MISCONFIGURED = 2
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-_MEGABYTE = 1024 * 1024
 _NEW_OBJECTS = 10_000
 """Threshold of the youngest generation of the garbage collector; Python's default is 700."""
 
@@ -33,7 +31,7 @@ def run(main: Main) -> int:
 
     The first SIGINT or SIGTERM cancels it, so that all parts shut down in order; a second one exits at once.
     """
-    _tune_allocator()
+    allocator.tune()
     _tune_collector()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -82,15 +80,6 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """
     if not isinstance(context.get("exception"), socket.gaierror):
         loop.default_exception_handler(context)
-
-
-def _tune_allocator() -> None:
-    """Make malloc return freed memory to the system: with the speech engines it would retain 140 MB of 720."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        libc.mallopt(_M_ARENA_MAX, 2)
-        libc.mallopt(_M_TRIM_THRESHOLD, _MEGABYTE)
-        libc.mallopt(_M_MMAP_THRESHOLD, _MEGABYTE)
 
 
 def _tune_collector() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fleet.adapters.net.descriptors import raise_limit, watch_descriptors
 from fleet.adapters.net.http.readiness import Readiness
+from fleet.ground import allocator
 from fleet.ground.errors import ConfigError, install_hint
 from fleet.ground.metrics import bounds
 from fleet.ground.settings import Settings
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def run_monitoring(settings: Settings, role: str) -> AsyncIterator[Readiness]:
-    """Serve metrics and health checks of the process during the block, and send its traces; give its readiness.
+    """Serve metrics and health checks of the process during the block, send its traces, and return its freed memory.
 
     Args:
         settings: Of the process.
@@ -45,6 +46,7 @@ async def run_monitoring(settings: Settings, role: str) -> AsyncIterator[Readine
             log.debug("serving metrics", extra={"port": server.port})
             await stack.enter_async_context(running("metrics", server.run))
         await stack.enter_async_context(running("file descriptors", watch_descriptors))
+        await stack.enter_async_context(running("freed memory", allocator.return_freed_memory))
         yield readiness
 
 

@@ -20,8 +20,8 @@ from fleet.core.text import phantoms
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import turns
 
-BEAM = 5
-"""Width of the beam search."""
+BEAM = 3
+"""Width of the beam search. Five made as many errors in 252 English recordings, clean to 0 dB, and took 20 ms more."""
 BEAM_OF_COMMANDS = 8
 """The same where `CommandWords` chooses from its texts."""
 QUEUE = 16
