@@ -25,3 +25,5 @@ class DeviceAnnouncement(Struct, frozen=True):
     ways: tuple[Way, ...] = USUAL_WAYS
     reminder: bool = False
     """Whether it is a reminder of the device's user, and not an operator's text."""
+    tenant: int = 0
+    """Whose operator announces it; 0 for reminders, and in what an earlier version wrote."""

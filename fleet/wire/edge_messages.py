@@ -126,6 +126,8 @@ class MakeClipCommand(_EdgeMessage, frozen=True, tag="clip_asked"):
     language: str = ""
     agent: str = ""
     """Digest of the agent whose voice speaks."""
+    tenant: int = 0
+    """Whose operator announces it: tenants take turns, and reminders of users (0) with them."""
 
 
 class EndAnswerCommand(_EdgeMessage, frozen=True, tag="speech_ended"):

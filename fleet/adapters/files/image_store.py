@@ -1,11 +1,20 @@
 """Files that devices download, in a folder: each is named by its SHA-256, so that a file never changes."""
 
+import errno
 import hashlib
+import logging
+import os
 import re
 import secrets
+import shutil
+import threading
 from pathlib import Path
 from types import TracebackType
 
+log = logging.getLogger(__name__)
+
+RESERVE_BYTES = 128 * 1024 * 1024
+"""Space that is left to others of the disk: the database and Redis may be on the same one."""
 _NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -18,11 +27,28 @@ class ImageStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._known: dict[str, tuple[int, int, int, bool]] = {}
+        """What each file was when it was read: its number, size, time of change, and whether it was sound."""
+        self._reading = threading.Lock()
 
     def path(self, sha256: str) -> Path | None:
-        """Return where a file is; None if there is none of this name."""
-        found = self._folder / f"{sha256}.bin"
-        return found if _NAME.fullmatch(sha256) and found.is_file() else None
+        """Return where a file is; None if there is none of this name, or another one than its name says.
+
+        It blocks: a file is read at the first time, and after each change.
+        """
+        path = self._folder / f"{sha256}.bin"
+        if not _NAME.fullmatch(sha256):
+            return None
+        with self._reading:
+            try:
+                about = path.stat()
+                found = about.st_ino, about.st_size, about.st_mtime_ns
+                if self._known.get(sha256, ())[:3] != found:
+                    self._known[sha256] = (*found, _is_sound(path, sha256))
+            except OSError:
+                self._known.pop(sha256, None)
+                return None
+            return path if self._known[sha256][3] else None
 
     def write(self) -> "ImageWriter":
         """Return a writer of one new file."""
@@ -57,7 +83,13 @@ class ImageWriter:
         return self._digest.hexdigest()
 
     def add(self, piece: bytes) -> None:
-        """Write the next bytes."""
+        """Write the next bytes.
+
+        Raises:
+            OSError: The disk is full (`ENOSPC`), but for the space that is left to others.
+        """
+        if shutil.disk_usage(self._folder).free < RESERVE_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._digest.update(piece)
         self._file.write(piece)
 
@@ -65,3 +97,11 @@ class ImageWriter:
         """Give the file its name."""
         self._file.close()
         self._path.replace(self._folder / f"{self.sha256}.bin")
+
+
+def _is_sound(path: Path, sha256: str) -> bool:
+    with path.open("rb") as file:
+        sound = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+    if not sound:
+        log.error("file of an image is damaged", extra={"file": str(path)})
+    return sound

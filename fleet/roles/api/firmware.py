@@ -55,8 +55,8 @@ class Firmware:
         """Send what a device was offered, and note that it is taken.
 
         Raises:
-            RefusedRequest: The device has no such offer any more, or the file is gone (404); the client's address sends
-                too many requests (429); Redis does not answer (503).
+            RefusedRequest: The device has no such offer any more, or the file is gone or damaged (404); the client's
+                address sends too many requests (429); Redis does not answer (503).
         """
         self._throttle.admit_address("firmware", request)
         named = read_offer_name(name)
@@ -65,7 +65,7 @@ class Firmware:
                 offer = None if named is None else await self._offers.take(*named)
         except (Unavailable, TimeoutError) as error:
             raise RefusedRequest("store away", 503, "try again later") from error
-        path = None if offer is None else self._images.path(offer.file)
+        path = None if offer is None else await asyncio.to_thread(self._images.path, offer.file)
         if offer is None or path is None:
             raise RefusedRequest("firmware: no such image", 404, "there is no such firmware")
         headers = {"ETag": f'"{offer.file}"', "X-Checksum-Sha256": offer.file}

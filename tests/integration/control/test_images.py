@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from fleet.adapters.files import image_store as image_files
 from fleet.adapters.sql.audit_rows import AuditFilter, AuditRows
 from fleet.client import images, jobs
 from fleet.client.call import Call, ClientError
@@ -99,6 +100,43 @@ async def test_what_no_device_could_use_is_refused_and_leaves_no_file(
     assert await refused_upload(client, image_of("1.0", 256), board="b2") == "409 too-many-images"
     folder = stage.services.settings.data_dir / "firmware"
     assert len(list(folder.iterdir())) == 1
+
+
+async def test_a_tenant_that_uploads_slowly_leaves_places_to_others(
+    client: AsyncFleetClient, stage: ControlStage
+) -> None:
+    over, folder = asyncio.Event(), stage.services.settings.data_dir / "firmware"
+
+    async def slowly(content: bytes) -> AsyncIterator[bytes]:
+        yield content[:1_000]
+        await over.wait()
+        yield content[1_000:]
+
+    content = image_of("2.5.0")
+    async with asyncio.TaskGroup() as group, AsyncFleetClient(str(stage.client.base_url), STRANGER) as other:
+        for number in range(2):
+            asked = images.upload(ImageUpload(board=f"slow{number}"))
+            group.create_task(client.upload(asked, slowly(content), images.BINARY))
+        try:
+            while len(list(folder.glob(".*.part"))) < 2:
+                await asyncio.sleep(0.01)
+            assert await refused_upload(client, content) == "503 busy"
+            assert (await upload(other, content)).version == "2.5.0"
+        finally:
+            over.set()
+    assert (await upload(client, content)).board == BOARD
+
+
+async def test_images_fill_neither_the_disk_nor_more_than_the_place_of_a_tenant(
+    client: AsyncFleetClient, stage: ControlStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = image_of("2.5.0")
+    await upload(client, content)
+    monkeypatch.setattr(routes, "MOST_BYTES", len(content) + 1)
+    assert await refused_upload(client, content, board="b2") == "409 too-many-images"
+    monkeypatch.setattr(image_files, "RESERVE_BYTES", 2**62)
+    assert await refused_upload(client, content, board="b2") == "507 storage-full"
+    assert len(list((stage.services.settings.data_dir / "firmware").iterdir())) == 1
 
 
 async def test_another_tenant_neither_sees_nor_rolls_out_an_image(

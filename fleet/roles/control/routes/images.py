@@ -1,6 +1,8 @@
 """`/v1/firmware`: files of firmware and assets that jobs give to devices."""
 
 import asyncio
+import errno
+from collections import Counter
 from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
@@ -25,7 +27,9 @@ MOST_IMAGES = 500
 LARGEST = 64 * 1024 * 1024
 """Bytes of an image; the largest flash of any board holds half of it."""
 MOST_UPLOADS = 4
-"""Uploads of all tenants at a time: each takes space on the disk before it is checked."""
+"""Uploads of all tenants at a time: each takes space on the disk before it is checked. One tenant may have half."""
+MOST_BYTES = 4 * 1024 * 1024 * 1024
+"""Of all images of a tenant together."""
 _BINARY = "application/octet-stream"
 
 
@@ -35,8 +39,9 @@ class ImageRoutes:
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services, self._database = services, services.database
         self._files = image_store(services)
-        self._uploads = 0
-        notes = RouteNotes(takes=(_BINARY,), refusals=(409, 413, 415))
+        self._uploads: Counter[int] = Counter()
+        """By tenant."""
+        notes = RouteNotes(takes=(_BINARY,), refusals=(409, 413, 415, 507))
         routes.add("GET /firmware", self.list, DEVICES_READ)
         routes.add(
             "POST /firmware", self.add, DEVICES_DANGEROUS, model=StoredImage, status=201, streamed=True, notes=notes
@@ -58,9 +63,9 @@ class ImageRoutes:
             raise Problem(400, "bad-key", f"an upload takes no {HEADER}: send the file again, nothing changes")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _BINARY:
             raise Problem(415, "wrong-type", f"Content-Type must be {_BINARY}")
-        if self._uploads >= MOST_UPLOADS:
+        if self._uploads.total() >= MOST_UPLOADS or self._uploads[who.tenant] >= MOST_UPLOADS // 2:
             raise Problem(503, "busy", "too many uploads at a time", headers={"Retry-After": "10"})
-        self._uploads += 1
+        self._uploads[who.tenant] += 1
         try:
             with await asyncio.to_thread(self._files.write) as writer:
                 head, size = await _receive(request, writer)
@@ -74,8 +79,12 @@ class ImageRoutes:
                     created_by=who.actor[:100],
                 )
                 return await self._store(request, who.tenant, image, writer)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise Problem(507, "storage-full", "the disk with the images is full") from error
         finally:
-            self._uploads -= 1
+            self._uploads[who.tenant] -= 1
 
     async def _store(self, request: Request, tenant: int, image: NewImage, writer: ImageWriter) -> Response:
         async with self._services.changes.begin(request) as change:
@@ -83,8 +92,8 @@ class ImageRoutes:
             known = await rows.named(image.kind, image.board, image.version)
             if known is not None and known.sha256 != image.sha256:
                 raise Problem(409, "name-taken", "another file has this board and version: delete it first")
-            if known is None and len(await rows.list()) >= MOST_IMAGES:
-                raise Problem(409, "too-many-images", f"a tenant has at most {MOST_IMAGES} images")
+            if known is None:
+                await _check_room(rows, image)
             await asyncio.to_thread(writer.keep)
             row = known or await rows.add(image)
             if known is None:
@@ -130,6 +139,13 @@ async def _receive(request: Request, writer: ImageWriter) -> tuple[bytes, int]:
         head += piece[: HEAD_BYTES - len(head)] if len(head) < HEAD_BYTES else b""
         await asyncio.to_thread(writer.add, piece)
     return head, size
+
+
+async def _check_room(rows: ImageRows, image: NewImage) -> None:
+    stored = await rows.list()
+    if len(stored) >= MOST_IMAGES or sum(row.size for row in stored) + image.size > MOST_BYTES:
+        most = f"{MOST_IMAGES} images, and {MOST_BYTES // 2**30} GB of them"
+        raise Problem(409, "too-many-images", f"a tenant has at most {most}: delete some first")
 
 
 def _checked(about: ImageUpload, sha256: str, head: bytes) -> str:

@@ -71,8 +71,15 @@ class ClipOrders:
         if edge is None:
             raise ProviderError("no edge is there to make the clip", retryable=True)
         log.info("clip ordered", extra={"clip": clip, "edge": edge})
-        text, language = announcement.text, announcement.language
-        command = MakeClipCommand(device="", session="", clip=clip, text=text, language=language, agent=digest)
+        command = MakeClipCommand(
+            device="",
+            session="",
+            clip=clip,
+            text=announcement.text,
+            language=announcement.language,
+            agent=digest,
+            tenant=announcement.tenant,
+        )
         await self._inboxes.to_edge(edge, command)
 
 

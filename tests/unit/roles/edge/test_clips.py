@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
+from redis.exceptions import ConnectionError as RedisConnectionError
+
 from fleet.adapters.redis.announcements.clips import Clips
+from fleet.adapters.redis.client.store import Store
 from fleet.ground.background import BackgroundTasks
 from fleet.ground.errors import ProviderError
 from fleet.roles.edge import clips as product
@@ -13,7 +16,7 @@ from fleet.roles.edge.clips import ClipMaker
 from fleet.wire.edge_messages import MakeClipCommand
 from fleet.workbench.sim.audio.ogg import OggReader
 from tests.support.memory_redis import MemoryRedis
-from tests.support.memory_store import memory_store
+from tests.support.memory_store import connection_of, memory_store
 from tests.support.virtual_time import elapse
 
 PACKETS = [b"\x58one", b"\x58two", b"\x58three"]
@@ -42,7 +45,8 @@ class Voice:
 
 
 class Stage:
-    def __init__(self, clips: Clips) -> None:
+    def __init__(self, store: Store) -> None:
+        self.connection, clips = connection_of(store), Clips(store)
         self.clips, self.voice, self.tasks = clips, Voice(), BackgroundTasks()
         self.agents = SimpleNamespace(find=self._find)
         services: Any = SimpleNamespace(clips=clips, tasks=self.tasks, voice=self.voice, agents=self.agents)
@@ -51,8 +55,8 @@ class Stage:
     async def _find(self, digest: str) -> Any:
         return SimpleNamespace(speakers=())
 
-    def ask(self, clip: str) -> None:
-        self.maker.take(MakeClipCommand(device="", session="", clip=clip, text=f"text {clip}"))
+    def ask(self, clip: str, tenant: int = 1) -> None:
+        self.maker.take(MakeClipCommand(device="", session="", clip=clip, text=f"text {clip}", tenant=tenant))
 
     async def known(self, clip: str) -> str:
         while True:
@@ -64,7 +68,7 @@ class Stage:
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Stage]:
-    stage = Stage(Clips(await memory_store(MemoryRedis(), shards=1)))
+    stage = Stage(await memory_store(MemoryRedis(), shards=1))
     async with stage.tasks.opened():
         yield stage
 
@@ -93,3 +97,36 @@ async def test_who_waits_for_a_clip_learns_why_it_cannot_be_made() -> None:
             stage.ask(f"n{number}")
         assert await stage.known(f"n{product.MOST_WAITING}") == "too many clips are wanted"
         assert await stage.known(f"n{product.MOST_WAITING - 1}") == "180"
+
+
+async def test_a_tenant_that_wants_many_clips_delays_others_by_one_and_loses_its_newest() -> None:
+    async with running() as stage:
+        for number in range(product.MOST_WAITING):
+            stage.ask(f"n{number}")
+        stage.ask("other", tenant=2)
+        assert await stage.known("other") == "180"
+        assert stage.voice.texts[:2] == ["text n0", "text other"]
+        assert await stage.known(f"n{product.MOST_WAITING - 1}") == "too many clips are wanted"
+        assert await stage.known(f"n{product.MOST_WAITING - 2}") == "180"
+
+
+async def test_a_clip_that_is_wanted_or_was_made_is_not_made_again() -> None:
+    async with running() as stage:
+        stage.ask("a")
+        stage.ask("b")
+        stage.ask("b")
+        await stage.known("b")
+        stage.ask("b")
+        stage.ask("c")
+        assert await stage.known("c") == "180"
+    assert stage.voice.texts == ["text a", "text b", "text c"]
+
+
+async def test_clips_are_made_again_after_redis_was_away() -> None:
+    async with running() as stage:
+        stage.connection.fault = RedisConnectionError("away")
+        stage.ask("a")
+        await elapse(60)
+        stage.connection.fault = None
+        stage.ask("b")
+        assert await stage.known("b") == "180"
