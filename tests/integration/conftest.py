@@ -1,6 +1,7 @@
 """A database of either kind, empty or with the newest tables. SQLAlchemy is imported late: most tests need no SQL."""
 
 import tempfile
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,29 @@ from tests.support.process import running
 if TYPE_CHECKING:
     from fleet.adapters.sql.database import Database
     from tests.support.postgres_server import PostgresServer
+
+HERE = Path(__file__).parent
+KINDS = ("sqlite", "postgresql")
+ABOVE = (
+    "control/*.py",
+    "sql/test_desired_states.py",
+    "sql/test_firmware_jobs.py",
+    "sql/test_job_shadow.py",
+    "sql/test_job_tasks.py",
+    "sql/test_jobs.py",
+    "sql/test_rotation_job.py",
+)
+"""Tests of what works with either database through the adapter: routes, and the work of the leader."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run such a test with one database, which its name decides, and with the other one in the long run."""
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.path.is_relative_to(HERE):
+            path, kind = item.path.relative_to(HERE), item.callspec.params.get("database")
+            chosen = KINDS[zlib.crc32(item.originalname.encode()) % 2]
+            if kind not in (None, chosen) and any(path.match(pattern) for pattern in ABOVE):
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +53,7 @@ def postgres_server() -> Iterator["PostgresServer"]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=KINDS)
 async def database_text(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a database that holds nothing."""
     from tests.support.migrated import empty_postgres
@@ -39,7 +63,7 @@ async def database_text(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return await empty_postgres(request.getfixturevalue("postgres_server"))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=KINDS)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator["Database"]:
     """A database with the newest tables."""
     from fleet.adapters.sql.database import Database, database_url
