@@ -1,4 +1,7 @@
-"""`python -m tests.benchmarks`: what scripts/bench runs: the benchmarks of fleet, and those of whole servers."""
+"""`python -m tests.benchmarks`: what scripts/bench runs: the benchmarks of fleet, and those of whole servers.
+
+A command that needs a browser, speech models or SQL imports them itself: all of them take two seconds of a core.
+"""
 
 import json
 from collections.abc import Iterator
@@ -14,16 +17,9 @@ from fleet.workbench.bench.__main__ import Connected, Devices, JsonFile, Repeats
 from fleet.workbench.bench.result import as_json, members, run
 from tests.benchmarks.all import AllExperiment, AllFigures, show_all
 from tests.benchmarks.compare import figures_of, read_figures, show_changes
-from tests.benchmarks.console import ConsoleExperiment, show_console
-from tests.benchmarks.echo import EchoExperiment, show_echo
-from tests.benchmarks.interruptions import InterruptionsExperiment
-from tests.benchmarks.interruptions_table import show_interruptions
 from tests.benchmarks.peer import PeerExperiment
 from tests.benchmarks.plots import draw_plots
-from tests.benchmarks.registry import ENGINES, Engine, RegistryExperiment, show_registry
 from tests.benchmarks.server_table import show_servers
-from tests.benchmarks.turn_ends import TurnEndsExperiment
-from tests.benchmarks.turn_ends_table import show_turn_ends
 
 Rates = Annotated[list[float] | None, typer.Option("--rate", min=1, max=5000, help="Hellos per second.")]
 Streams = Annotated[int, typer.Option(min=1, max=5000, help="Devices whose microphones are open.")]
@@ -37,6 +33,8 @@ def echo(
     json_file: JsonFile = None,
 ) -> None:
     """Self-interruptions and commands understood over the echo of an answer."""
+    from tests.benchmarks.echo import EchoExperiment, show_echo
+
     experiment = EchoExperiment(seconds=seconds, repeats=repeats, levels=levels or (0.0, 7.0, 13.0))
     run(experiment, show_echo, json_file)
 
@@ -69,6 +67,9 @@ def interruptions(
     json_file: JsonFile = None,
 ) -> None:
     """What noises, backchannels and interruptions over a long answer do to it, as the device hears it."""
+    from tests.benchmarks.interruptions import InterruptionsExperiment
+    from tests.benchmarks.interruptions_table import show_interruptions
+
     run(InterruptionsExperiment(seconds=0.0, repeats=1, count=count), show_interruptions, json_file)
 
 
@@ -80,6 +81,8 @@ def registry(
     json_file: JsonFile = None,
 ) -> None:
     """How long searches, substrings and facets take over the REST API of control."""
+    from tests.benchmarks.registry import ENGINES, Engine, RegistryExperiment, show_registry
+
     engines = [cast("Engine", one) for one in engine or ENGINES]
     experiment = RegistryExperiment(seconds=0.0, repeats=1, devices=devices, engines=engines, requests=requests)
     run(experiment, show_registry, json_file)
@@ -94,6 +97,8 @@ def console(
     json_file: JsonFile = None,
 ) -> None:
     """How soon the console is there, and whether a long list and many events leave it free."""
+    from tests.benchmarks.console import ConsoleExperiment, show_console
+
     experiment = ConsoleExperiment(seconds=seconds, repeats=1, devices=devices, rows=rows, rate=rate)
     run(experiment, show_console, json_file)
 
@@ -111,6 +116,9 @@ def turn_ends(
     json_file: JsonFile = None,
 ) -> None:
     """How often a pause inside a command ends it, and how long finished commands wait."""
+    from tests.benchmarks.turn_ends import TurnEndsExperiment
+    from tests.benchmarks.turn_ends_table import show_turn_ends
+
     run(
         TurnEndsExperiment(seconds=0.0, repeats=1, half=half, count=count, folder=folder, verdict_ms=verdict_ms),
         show_turn_ends,
