@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from fastapi import FastAPI
 from sqlalchemy import insert
 
@@ -21,6 +22,7 @@ from fleet.ground.settings import load
 from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.control.access import digest_of_token
+from fleet.roles.control.accounts import passwords
 from fleet.roles.control.app import build_app, build_services
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.settings import ControlSettings
@@ -62,7 +64,11 @@ async def empty_control(
 ) -> AsyncIterator[ControlStage]:
     """Run control beside the block, with no token."""
     loaded = slice_of(load(data_dir=folder, **settings), ControlSettings)
-    services = build_services(loaded, database, store, b"cursors of tests", models)
+    with pytest.MonkeyPatch.context() as patch:
+        # A hash shall take an attacker long, but not hundreds of tests.
+        patch.setattr(passwords, "PASSES", 1)
+        patch.setattr(passwords, "MEMORY_KIB", 64)
+        services = build_services(loaded, database, store, b"cursors of tests", models)
     app = build_app(services)
     server = HttpServer(app, "127.0.0.1", 0)
     async with (
