@@ -29,7 +29,7 @@ from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.profiles.profile import find_profile
 from fleet.workbench.sim.records.turns import Turn
 from tests.benchmarks.overlaps import BACKCHANNELS, INTERRUPTIONS, Overlap, noises, spoken, texts_of
-from tests.benchmarks.story_model import QUESTIONS, REPLIES, STORIES, StoryModel
+from tests.benchmarks.story_model import QUESTIONS, REPLIES, STORIES, StoryModel, story
 
 MAC = "02:f1:ee:70:be:31"
 GO_ON_SECONDS = 1.2
@@ -117,7 +117,8 @@ class InterruptionsExperiment(Experiment[InterruptionFigures]):
                 verdict = line.text("verdict")
                 verdicts[verdict] = verdicts.get(verdict, 0) + 1
 
-        async with _stage(questions, count) as stage:
+        stories = {language: story(language, min(self.count, _EACH)) for language in STORIES}
+        async with _stage(stories, questions, count) as stage:
             answers = [passing[at : at + _EACH] for at in range(0, len(passing), _EACH)]
             languages = [list(STORIES)[number % len(STORIES)] for number in range(len(answers))]
             whole = {language: await stage.tell(language) for language in dict.fromkeys(languages)}
@@ -141,14 +142,17 @@ class InterruptionsExperiment(Experiment[InterruptionFigures]):
 class _Stage:
     """A device before a running server, and the model behind that."""
 
-    def __init__(self, device: SimDevice, model: StoryModel, questions: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, device: SimDevice, model: StoryModel, stories: Mapping[str, str], questions: Mapping[str, bytes]
+    ) -> None:
         self.device = device
         self._model = model
+        self._stories = stories
         self._questions = questions
 
     async def tell(self, language: str) -> Turn:
         """Have a story told to its end."""
-        self._model.text = STORIES[language]
+        self._model.text = self._stories[language]
         turn = await self.device.say(self._questions[language], _TURN_SECONDS)
         if turn.outcome != "answered":
             raise Unavailable(f"a question was not answered: {turn.outcome}")
@@ -206,7 +210,9 @@ class _Stage:
 
 
 @asynccontextmanager
-async def _stage(questions: Mapping[str, bytes], on_line: Callable[[LogLine], None]) -> AsyncIterator[_Stage]:
+async def _stage(
+    stories: Mapping[str, str], questions: Mapping[str, bytes], on_line: Callable[[LogLine], None]
+) -> AsyncIterator[_Stage]:
     with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
         folder = Path(name)
         async with serving(StoryModel()) as model:
@@ -217,7 +223,7 @@ async def _stage(questions: Mapping[str, bytes], on_line: Callable[[LogLine], No
                 async with device.running():
                     if not await device.wake():
                         raise Unavailable("the device could not open a session with the server")
-                    yield _Stage(device, model, questions)
+                    yield _Stage(device, model, stories, questions)
 
 
 async def _passing(tts: Tts, count: int) -> list[Overlap]:

@@ -1,6 +1,7 @@
 """A chat model over HTTP that answers every question with the text that it was given."""
 
 import asyncio
+import re
 
 from fleet.workbench.bench.chat_http import END, HEAD, ChatModel, chunk
 
@@ -20,6 +21,11 @@ STORIES = {
 """Answers of about 20 s, by language."""
 QUESTIONS = {"en": "Tell me a story, please.", "zh": "请给我讲一个故事。"}
 REPLIES = {"en": "All right, I heard you.", "zh": "好的，我听到了。"}
+
+
+def story(language: str, sounds: int) -> str:
+    """Return as many sentences of 3 to 4 s as so many sounds over them need, which come 4 s apart."""
+    return "".join(re.findall(r"[^.。]*[.。]", STORIES[language])[: sounds + 2])
 
 
 class StoryModel(ChatModel):
