@@ -1,5 +1,7 @@
-"""The command `fleet` in a process of its own that is kept: to start one takes longer than most commands do."""
+"""The command `fleet` in a process of its own that all tests share: to start one takes longer than most commands do."""
 
+import atexit
+import functools
 import json
 import os
 import subprocess
@@ -46,11 +48,15 @@ class CommandLine:
 
 @contextmanager
 def command_line() -> Iterator[CommandLine]:
+    """Give the process of this process of tests; it ends with it."""
+    yield _shared()
+
+
+@functools.cache
+def _shared() -> CommandLine:
     kept = CommandLine()
-    try:
-        yield kept
-    finally:
-        kept.close()
+    atexit.register(kept.close)
+    return kept
 
 
 def _serve() -> None:
