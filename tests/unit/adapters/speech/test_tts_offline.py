@@ -14,16 +14,17 @@ from tests.support.word_errors import error_rate
 
 pytestmark = pytest.mark.speech
 
+# The first one of each language has the most in it: by default it stands for all.
 ENGLISH = [
-    "The living room light is on now.",
     "It is 25 degrees, so take a hat with you.",
+    "The living room light is on now.",
     "Your alarm is set for eight o'clock.",
 ]
 CHINESE = [
+    "音量是30%，温度是25度。",
     "好的，客厅的灯已经打开了。",
     "对不起，我没有听清楚，请再说一遍。",
     "外面正在下雨，出门请带伞。",
-    "音量是30%，温度是25度。",
 ]
 
 
@@ -48,8 +49,8 @@ async def spoken(text: str) -> bytes:
     ("language", "texts", "limit"),
     # The study read back 0 % wrong words and 4-5 % wrong characters; so few sentences need room for one or two more.
     [
-        ("en", ENGLISH[:2], 0.05),
-        ("zh", [CHINESE[0], CHINESE[-1]], 0.15),
+        ("en", ENGLISH[:1], 0.05),
+        ("zh", CHINESE[:1], 0.15),
         pytest.param("en", ENGLISH, 0.05, marks=pytest.mark.slow),
         pytest.param("zh", CHINESE, 0.15, marks=pytest.mark.slow),
     ],
