@@ -145,7 +145,7 @@ async def live(tmp_path: Path, fleet: CommandLine) -> AsyncIterator[Fleet]:
         assert [line for role in site.roles for line in role.lines if "crashed" in str(line["message"])] == []
 
 
-@pytest.mark.parametrize("before", ["former version", "open"])
+@pytest.mark.parametrize("before", ["former version", pytest.param("open", marks=pytest.mark.slow)])
 async def test_a_stricter_policy_loses_no_device_and_then_refuses_old_passwords(live: Fleet, before: str) -> None:
     idle, busy = live.device(IDLE), live.device(BUSY)
     old = [

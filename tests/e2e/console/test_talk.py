@@ -54,7 +54,8 @@ def heard_and_answered(page: Page, turns: int) -> None:
         expect(said.filter(has_text=HEARD)).to_have_count(1)
 
 
-@pytest.mark.parametrize("sound", SOUNDS)
+# By default tests/e2e/test_talk.py talks in PCM, without a browser.
+@pytest.mark.parametrize("sound", ["opus", pytest.param("pcm", marks=pytest.mark.slow)])
 async def test_a_page_speaks_hears_and_types(models: OpenAiServer, tmp_path: Path, sound: str) -> None:
     async with talk_site(tmp_path, models) as client:
         url = str(client.base_url).removesuffix("/v1/")
