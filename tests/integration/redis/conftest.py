@@ -18,6 +18,21 @@ from tests.support.redis_sentinel import SentinelSet
 
 MAC = "aa:bb:cc:dd:ee:ff"
 SHARDS = 16
+ON_VALKEY = ("test_calls.py", "test_client.py", "test_functions.py", "test_leases.py", "test_line.py")
+"""Files whose tests run on Valkey by default too; `fleet up` brings it."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the rest of what runs on Valkey to the long run."""
+    for item in items:
+        if (
+            isinstance(item, pytest.Function)
+            and hasattr(item, "callspec")
+            and item.path.parent == Path(__file__).parent
+        ):
+            params = item.callspec.params
+            if "valkey" in (params.get("store"), params.get("redis_engines")) and item.path.name not in ON_VALKEY:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
