@@ -1,4 +1,4 @@
-"""The short chaos run of `scripts/test`: some turns, a fault of each kind, nothing lost and nothing done twice."""
+"""The short chaos run of `scripts/test`: some turns, one of each kind of process killed, and the longer ones."""
 
 from pathlib import Path
 
@@ -8,8 +8,23 @@ from tests.chaos.report import describe
 from tests.chaos.run import Options, run
 
 SEED = 4
+KILLS_OF_EACH = 17
+"""A seed whose first four faults kill an edge, Redis, a worker at a line of its log, and the broker."""
 
 
+async def test_nothing_is_lost_or_done_twice_while_one_of_each_is_killed(tmp_path: Path) -> None:
+    outcome = await run(Options(out=tmp_path, seed=KILLS_OF_EACH, turns=20, faults=4, devices=4))
+    assert not outcome.violations, describe(outcome)
+    assert {(fault.target, fault.how) for fault in outcome.plan} == {
+        *(("edge", "kill"), ("redis", "kill"), ("worker", "kill"), ("broker", "kill"))
+    }
+    assert len(outcome.faults) == 4
+    assert len(outcome.turns) >= 20
+    assert len(outcome.executions) >= 14
+    assert outcome.withdrawn
+
+
+@pytest.mark.slow
 async def test_nothing_is_lost_or_done_twice_while_everything_is_killed(tmp_path: Path) -> None:
     outcome = await run(Options(out=tmp_path, seed=SEED, turns=40, faults=8, devices=6))
     assert not outcome.violations, describe(outcome)

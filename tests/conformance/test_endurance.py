@@ -15,7 +15,7 @@ pytestmark = pytest.mark.conformance
 BAD = Faults(loss=0.05, reorder=0.02, rebind_at=REBIND_AT)
 
 
-@pytest.mark.parametrize("conversations", [pytest.param(8), pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("conversations", [pytest.param(5), pytest.param(100, marks=pytest.mark.slow)])
 async def test_every_conversation_is_whole_although_packets_are_lost_and_addresses_change(conversations: int) -> None:
     profiles = [find_profile(name) for name in STOCK]
     async with Steering(LOOPBACK, 0) as steering, own_server(steering) as setup:

@@ -140,6 +140,7 @@ async def test_a_canary_that_fails_halts_and_no_more_than_window_and_sample_are_
         assert [row["device"] for row in rows] == sorted(house.asked())
 
 
+@pytest.mark.slow  # By default tests/chaos/test_jobs_killed.py does the same, and kills Redis too.
 async def test_worker_and_control_are_killed_in_a_job_and_no_device_is_asked_twice(house: House) -> None:
     async with asyncio.timeout(LIMIT):
         job = await house.create(rate=3, window=4, halt_share=1.0)
