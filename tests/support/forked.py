@@ -14,7 +14,11 @@ from multiprocessing.connection import Connection
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["fleet.cli", "fleet.run.worker", "fleet.run.edge", "fleet.run.api", "fleet.run.gateway"]
+    [
+        *("fleet.cli", "fleet.run.worker", "fleet.run.edge", "fleet.run.api", "fleet.run.gateway"),
+        # Control imports these when it starts.
+        *("fleet.adapters.sql.open", "fleet.roles.control.app", "fleet.roles.control.leader.parts"),
+    ]
 )
 
 

@@ -13,7 +13,7 @@ from tests.benchmarks.compare import read_figures
 from tests.benchmarks.operations import CONNECT, DUPLEX, SATURATED, UPLINK, at_rate
 from tests.benchmarks.peer import FLEET, UP, PeerExperiment
 from tests.benchmarks.plots import draw_plots
-from tests.benchmarks.scale import ScaleExperiment
+from tests.benchmarks.scale import ScaleResult
 
 LIMIT = 550
 FEW, KNOWN, RATE, STREAMS = 10, 40, 10, 3
@@ -40,19 +40,15 @@ async def test_all_benchmarks_are_one(tmp_path: Path) -> None:
 
 
 async def test_every_operation_is_measured_and_drawn(tmp_path: Path) -> None:
-    """The benchmarks that have no test of their own; the others' figures are left empty."""
+    """The operations have no other test; what starts servers anew for each number of devices does the same."""
     servers = PeerExperiment(checkout=None, connected=FEW, rates=[RATE], streams=STREAMS, seconds=0.4, repeats=1)
-    # Servers are started anew for each number of known devices.
-    scale = ScaleExperiment(devices=[KNOWN], shards=[16], rate=RATE, calls=10, seconds=0.4, repeats=1)
     async with asyncio.timeout(LIMIT):
-        found = AllFigures(
-            servers=await servers.measure(lambda _: None),
-            udp=UdpFigures([], []),
-            bootstrap=[],
-            turn=[],
-            scale=await scale.measure(lambda _: None),
-        )
-    judge(found, tmp_path, [KNOWN])
+        found = await servers.measure(lambda _: None)
+    by_name = {server.server: server for server in found}
+    of_fleet = by_name[FLEET].operations
+    hello = of_fleet[at_rate(RATE)]
+    scale = ScaleResult(KNOWN, 16, hello, of_fleet[UPLINK], hello.us)
+    judge(AllFigures(found, UdpFigures([], []), [], [], [scale]), tmp_path, [KNOWN])
 
 
 def judge(found: AllFigures, tmp_path: Path, known: list[int]) -> None:

@@ -15,7 +15,7 @@ LIMIT = 90
 
 
 async def test_all_setups_are_measured(tmp_path: Path) -> None:
-    printed, found = await run_bench(tmp_path, "broker", "--devices", "30", "--messages", "200", "--repeats", "2")
+    printed, found = await run_bench(tmp_path, "broker", "--devices", "30", "--messages", "200", "--repeats", "1")
     assert "with plugin" in printed and "mosquitto" in found["broker"]
     without, subscribing, plugin = found["cases"]
     assert [case["setup"]["plugin"] for case in found["cases"]] == [False, False, True]
