@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import CommandLine, command_line
-from tests.support.fleet_process import FleetProcess, children, fleet_up
+from tests.support.fleet_process import START_SECONDS, FleetProcess, children, fleet_up
 from tests.support.ports import free_port
 
 # Nobody speaks here, so that no speech engine needs to be loaded, and no demo model, which takes a second.
@@ -19,7 +19,7 @@ def refuse(directory: Path, **settings: str) -> str:
     process = FleetProcess(directory, **NOWHERE, **settings)
     process.start()
     try:
-        assert process.wait(30) == 2
+        assert process.wait(START_SECONDS) == 2
     finally:
         process.discard()
     return "\n".join(process.errors)

@@ -17,8 +17,8 @@ from typing import Any
 
 from tests.support.ports import free_port
 
-START_SECONDS = 60.0
-STOP_SECONDS = 20.0
+START_SECONDS = 240.0
+STOP_SECONDS = 60.0
 
 
 class FleetProcess:

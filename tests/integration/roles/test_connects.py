@@ -64,7 +64,7 @@ async def _up(directory: Path, **settings: str) -> AsyncIterator[tuple[str, int]
         await asyncio.to_thread(context.__exit__, None, None, None)
 
 
-@pytest.mark.parametrize("connects", [15, pytest.param(75, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("connects", [8, pytest.param(75, marks=pytest.mark.slow)])
 async def test_no_device_that_says_hello_at_once_is_told_to_stop(site: Site, connects: int) -> None:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_come_and_go(site, number, connects)) for number in range(DEVICES)]
