@@ -79,7 +79,7 @@ class RoleProcess:
                     self.lines.append({"message": text.rstrip(), "level": "raw"})
 
 
-def started(role: RoleProcess, message: str, seconds: float = 40.0) -> None:
+def started(role: RoleProcess, message: str, seconds: float = 120.0) -> None:
     """Return when a role has logged this; fail the test when it ends or takes too long."""
 
     def told() -> bool:
