@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from msgspec.structs import replace
 
@@ -41,8 +41,8 @@ class DeviceReminders(Protocol):
     def zone(self) -> tzinfo:
         """The device's own time zone, with its clock changes."""
 
-    async def add(self, text: str, due: datetime, clock: str) -> Reminder | str | None:
-        """Keep a reminder; the same for a call that is made again. Return it, or why there is no place, as text."""
+    async def add(self, text: str, moment: Moment, due: datetime) -> Reminder | Literal["device", "site"] | None:
+        """Keep a reminder, one for a text and a moment in a turn. Return it, or where there is no place."""
 
     async def all(self) -> list[Reminder] | None:
         """Return the reminders, the next one first."""

@@ -89,8 +89,7 @@ class ReminderTools:
         due = moment if isinstance(moment, str) else due_at(moment, now, self._reminders.zone)
         if isinstance(moment, str) or isinstance(due, str):
             return failed(f"not done, {due}")
-        clock = f"{moment.clock:%H:%M}" if moment.clock and moment.daily else ""
-        kept = await self._reminders.add(text, due, clock)
+        kept = await self._reminders.add(text, moment, due)
         if kept is None:
             return failed(NO_STORE)
         if isinstance(kept, str):

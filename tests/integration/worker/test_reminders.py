@@ -11,7 +11,7 @@ import pytest
 
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.tools.load import open_tools
-from fleet.core.ports import LlmEvent
+from fleet.core.ports import CallsAsked, LlmEvent, ToolCall
 from fleet.ground.settings import load
 from fleet.wire import edge_messages
 from fleet.wire.identity import CredentialKeys
@@ -108,6 +108,16 @@ async def test_the_model_lists_and_cancels_in_the_zone_of_the_device(stage: Scen
     gone = json.loads(await converse(stage, session, asks("cancel_reminder", '{"id": "all"}'), says("Gone.")))
     assert gone == {"cancelled": [TEXT], "left": 0}
     assert await left(stage) == []
+
+
+async def test_one_text_at_two_times_is_two_reminders_and_a_call_made_again_is_one(stage: Scene) -> None:
+    session = await stage.greet()
+    calls = [
+        ToolCall(f"c{number}", "set_reminder", json.dumps({"text": TEXT, "in_seconds": seconds}))
+        for number, seconds in enumerate((600, 1_200, 600))
+    ]
+    await converse(stage, session, [CallsAsked(tuple(calls))], says("I will."))
+    assert len(await left(stage)) == 2
 
 
 async def test_a_tool_policy_takes_the_tools_away(

@@ -5,10 +5,11 @@ import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.shards.owner import Owner
+from fleet.core.reminders import Moment, ms_of
 from fleet.ground.errors import Fenced, Unavailable
 from fleet.ground.metrics import reminders as counted
 from fleet.wire.reminders import Reminder
@@ -32,10 +33,11 @@ class TurnReminders:
     language: str
     """Of the user."""
 
-    async def add(self, text: str, due: datetime, clock: str) -> Reminder | str | None:
+    async def add(self, text: str, moment: Moment, due: datetime) -> Reminder | Literal["device", "site"] | None:
         """Keep a reminder."""
-        name = hashlib.sha256(f"{self.turn} {text} {clock}".encode()).hexdigest()[:8]
-        wanted = Reminder(id=name, text=text, due=round(due.timestamp() * 1000), language=self.language, clock=clock)
+        name = hashlib.sha256(f"{self.turn} {text} {moment}".encode()).hexdigest()[:8]
+        clock = f"{moment.clock:%H:%M}" if moment.clock and moment.daily else ""
+        wanted = Reminder(id=name, text=text, due=ms_of(due), language=self.language, clock=clock)
         kept = await self._ask(self.reminders.add(self.owner, self.mac, wanted))
         counted.requests.add("failed" if kept is None else f"no_place_{kept}" if isinstance(kept, str) else "set")
         if isinstance(kept, Reminder):

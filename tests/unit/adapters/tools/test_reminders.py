@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from fleet.adapters.tools.beside import ToolsBeside
 from fleet.adapters.tools.reminders import ReminderTools
-from fleet.core.reminders import ms_of
+from fleet.core.reminders import Moment, ms_of
 from fleet.core.server_tools import Caller, ServerResult
 from fleet.core.tool_policy import risk_of
 from fleet.wire.reminders import Reminder
@@ -23,12 +23,13 @@ NOON = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
 class Kept:
     kept: list[Reminder] = field(default_factory=list)
     zone: tzinfo = BERLIN
-    full: str = ""
+    full: Literal["device", "site"] | None = None
     away: bool = False
 
-    async def add(self, text: str, due: datetime, clock: str) -> Reminder | str | None:
+    async def add(self, text: str, moment: Moment, due: datetime) -> Reminder | Literal["device", "site"] | None:
         if self.away or self.full:
             return None if self.away else self.full
+        clock = f"{moment.clock:%H:%M}" if moment.clock and moment.daily else ""
         self.kept.append(Reminder(id=f"r{len(self.kept)}", text=text, due=ms_of(due), clock=clock))
         return self.kept[-1]
 
@@ -40,14 +41,15 @@ class Kept:
         return before - len(self.kept)
 
 
-async def call(kept: Kept, tool: str, **arguments: JsonValue) -> ServerResult:
+async def call(kept: Kept, tool: str, **arguments: Any) -> ServerResult:
     tools = ToolsBeside(None, ReminderTools(kept, lambda: NOON).tools())
     return await tools.call(tool, dict(arguments), Caller("s"))
 
 
 async def set_(kept: Kept, **arguments: JsonValue) -> Any:
     result = await call(kept, "set_reminder", **arguments)
-    return result.value if result.failed else result.value["set"]  # type: ignore[index,call-overload]
+    value: Any = result.value
+    return value if result.failed else value["set"]
 
 
 async def test_a_timer_and_a_time_of_day_are_set_and_told() -> None:
@@ -95,8 +97,8 @@ async def test_one_or_all_are_listed_and_cancelled() -> None:
     kept = Kept()
     for text in ("One.", "Two.", "Three."):
         await set_(kept, text=text, in_seconds=60)
-    listed = (await call(kept, "list_reminders")).value
-    assert [one["id"] for one in listed["reminders"]] == ["r0", "r1", "r2"]  # type: ignore[index,call-overload]
+    listed: Any = (await call(kept, "list_reminders")).value
+    assert [one["id"] for one in listed["reminders"]] == ["r0", "r1", "r2"]
     assert await call(kept, "cancel_reminder", id="r1") == ServerResult({"cancelled": ["Two."], "left": 2})
     unknown = await call(kept, "cancel_reminder", id="r1")
     assert unknown.failed and "no reminder has the id" in str(unknown.value)
@@ -106,14 +108,14 @@ async def test_one_or_all_are_listed_and_cancelled() -> None:
 
 
 @pytest.mark.parametrize(("full", "why"), [("device", "has 20 reminders"), ("site", "no place for more reminders")])
-async def test_full_places_and_a_lost_store_are_told(full: str, why: str) -> None:
+async def test_full_places_and_a_lost_store_are_told(full: Literal["device", "site"], why: str) -> None:
     assert why in await set_(Kept(full=full), text="x", in_seconds=5)
     for tool, arguments in (
         ("set_reminder", {"text": "x", "in_seconds": 5}),
         ("list_reminders", {}),
         ("cancel_reminder", {"id": "all"}),
     ):
-        result = await call(Kept(away=True), tool, **arguments)  # type: ignore[arg-type]
+        result = await call(Kept(away=True), tool, **arguments)
         assert result.failed and "cannot reach its store" in str(result.value)
 
 

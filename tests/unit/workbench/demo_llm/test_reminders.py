@@ -1,13 +1,19 @@
 """Timers and reminders that are wished of the demo model."""
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
-from fleet.workbench.demo_llm.schemas import Scalar
-from tests.support.demo_tools import offer, talk, text, tools_named, understood, whole
+from fleet.adapters.tools.reminders import ReminderTools
+from fleet.core.schemas.arguments import fit
+from fleet.workbench.demo_llm.schemas import Scalar, understand
+from tests.support.demo_tools import now, talk, tools_named
 
+REAL = [one.offer for one in ReminderTools(SimpleNamespace(), now).tools()]
 TOOLS = (
     *tools_named("stock"),
-    *understood([offer("set_reminder", "Set a timer", ["text"], text=text("words"), in_seconds=whole(1, 9_999_999))]),
+    *(understand(one.name, one.description, json.dumps(dict(one.parameters))) for one in REAL),
 )
 
 
@@ -47,6 +53,7 @@ TOOLS = (
 def test_a_reminder_is_set_and_told(said: str, arguments: dict[str, Scalar], answer: str) -> None:
     calls, told = talk(said, TOOLS, answers={"set_reminder": '{"set": {"id": "r1"}}'})
     assert calls == [("set_reminder", arguments)]
+    assert fit(REAL[0].parameters, dict(arguments)) == arguments, "the tool takes them"
     assert told == answer
 
 
