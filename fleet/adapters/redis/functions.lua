@@ -336,7 +336,6 @@ local function reminders_cancel(K, A)
     redis.call('ZREM', K[2], A[1] .. '|' .. id)
     if begun == id then redis.call('HDEL', K[3], A[1]) end
   end
-  if #A == 1 then redis.call('HDEL', K[3], A[1]) end
   return gone
 end
 

@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.announcements.clips import Clip, Clips
@@ -303,6 +304,20 @@ async def test_a_session_brings_no_daily_one_before_its_time(house: House) -> No
         await house.stage.open()
         await elapse(60)
     assert len(house.shown()) == 1 and await house.left() == ["r1"]
+
+
+async def test_one_that_is_looked_at_too_soon_waits_for_its_time(house: House) -> None:
+    owner = house.stage.shard.owner
+    await house.set(1)
+    await elapse(2)
+    (claimed,) = (await house.kept.claim(owner, 0, 10, first=True)).claimed
+    later = replace(claimed.reminder, due=ms_of(house.now + timedelta(seconds=60)))
+    assert await house.kept.wait(owner, claimed, later, house.now, "session")
+    async with house.worker():
+        await elapse(55)
+        assert house.shown() == []
+        await house.until_gone()
+    assert house.shown() == ["Reminder: Text of r1."]
 
 
 async def test_a_cancelled_one_is_not_told_and_none_of_it_is_left(house: House) -> None:
