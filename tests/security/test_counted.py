@@ -4,10 +4,10 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import httpx2
 import pytest
+import pytest_asyncio
 
 from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker, most_young
 from fleet.ground.metrics.catalogue import all_metrics
@@ -139,9 +139,10 @@ class Attacked:
                 await asyncio.sleep(0.2)
 
 
-@pytest.fixture
-async def attacked(tmp_path: Path) -> AsyncIterator[Attacked]:
-    with role_site(tmp_path) as site:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Attacked]:
+    """One site for all tests: each counts what no other does."""
+    with role_site(tmp_path_factory.mktemp("counted")) as site:
         ports = {role: free_port() for role in ("worker", "edge", "api", "front")}
         told = {role: {"FLEET_METRICS_PORT": str(port), "FLEET_METRICS_HOST": LOOPBACK} for role, port in ports.items()}
         front = free_port()
@@ -155,6 +156,7 @@ async def attacked(tmp_path: Path) -> AsyncIterator[Attacked]:
             yield Attacked(site, ports, client, front, edge.udp_port)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_what_the_plugin_refuses_is_counted_by_one_worker(attacked: Attacked) -> None:
     broker = attacked.site.broker
 
@@ -186,6 +188,7 @@ async def test_what_the_plugin_refuses_is_counted_by_one_worker(attacked: Attack
             await attacked.until_counted(attack, "worker", WORKER, reason=f"broker_{kind}")
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_how_many_macs_never_connected_is_shown(attacked: Attacked) -> None:
     names = (f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}" for number in range(4096))
     async with opened(attacked.site.redis.url) as store:
@@ -203,6 +206,7 @@ async def test_how_many_macs_never_connected_is_shown(attacked: Attacked) -> Non
     assert limit == most_young(SHARDS), "of the shard with the most"
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_what_the_api_refuses_is_counted_by_its_reason(attacked: Attacked) -> None:
     api = attacked.api
     listed, proof = headers(Device_Id=LISTED), {"serial_number": "S", "challenge": "0" * 64, "hmac": "0" * 64}
@@ -226,6 +230,7 @@ async def test_what_the_api_refuses_is_counted_by_its_reason(attacked: Attacked)
     assert attacked.count("api", API, reason="malformed_request") == 1
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_what_the_edge_and_the_front_refuse_is_counted(attacked: Attacked) -> None:
     async def send_junk() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as forger:
