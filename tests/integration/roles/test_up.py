@@ -20,23 +20,19 @@ MAC = "02:75:70:00:00:01"
 SILENT = {f"{model}_BASE_URL": NOWHERE for model in ("ASR", "TTS", "LLM")} | {"LLM_MODEL": "none"}
 
 
-def test_it_ends_in_order_and_leaves_nothing_running(tmp_path: Path) -> None:
-    with fleet_up(tmp_path, FLEET_DRAIN_SECONDS="300", **SILENT) as process:
+def test_worker_and_gateway_share_the_tools_and_all_end_in_order(tmp_path: Path) -> None:
+    servers = write_servers(tmp_path / "servers.json", calc=tool_program(tmp_path / "notes"))
+    settings = SILENT | {"FLEET_MCP_SERVERS": str(servers), "FLEET_DRAIN_SECONDS": "300"}
+    with fleet_up(tmp_path / "data", **settings) as process:
+        process.wait_for("MCP server connected")
+        programs = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(process.pid)]
+        assert sum("mcp_tool_server" in program for program in programs) == 1
         offspring = children(process.pid)
         os.kill(process.pid, signal.SIGTERM)
         assert process.wait() == 0
         assert not any(Path(f"/proc/{pid}").exists() for pid in offspring)
         assert process.errors == []
         assert {line["role"] for line in process.lines if line["message"] == "leaving"} == {"edge", "worker", "gateway"}
-
-
-def test_worker_and_gateway_share_the_tools_of_the_server(tmp_path: Path) -> None:
-    servers = write_servers(tmp_path / "servers.json", calc=tool_program(tmp_path / "notes"))
-    with fleet_up(tmp_path / "data", FLEET_MCP_SERVERS=str(servers), **SILENT) as process:
-        process.wait_for("MCP server connected")
-        programs = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(process.pid)]
-        assert sum("mcp_tool_server" in program for program in programs) == 1
-        assert process.interrupt() == 0
 
 
 def embedded(fleet: FleetProcess, program: str) -> int:
