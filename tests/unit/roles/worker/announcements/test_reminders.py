@@ -403,6 +403,20 @@ async def test_while_redis_is_away_it_is_tried_again(house: House) -> None:
     assert house.shown() == ["Reminder: Text of r1."]
 
 
+async def test_a_delivery_that_redis_interrupted_goes_on_when_redis_is_back(house: House) -> None:
+    begun, house.stage.connection.there = house.stage.resources.store.keys.reminders_begun(0), 0.5
+    async with house.worker():
+        await house.set(1)
+        while not house.stage.redis.run("EXISTS", begun):
+            await elapse(0.05)
+        house.stage.connection.fault = Unavailable("away")
+        await elapse(20)
+        assert house.shown() == []
+        house.stage.connection.fault = None
+        await house.until_gone(100)
+    assert house.shown() == ["Reminder: Text of r1."]
+
+
 async def test_a_new_owner_of_the_device_and_who_forgets_it_leave_none(house: House) -> None:
     store, index = house.stage.resources.store, house.stage.resources.store.keys.reminders_due(0)
     await Admissions(store).bind(MAC, "c1")
