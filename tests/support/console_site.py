@@ -15,6 +15,7 @@ from sqlalchemy import insert, update
 
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.devices.memories import Memories
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.tools import encode_tools
 from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
@@ -30,6 +31,7 @@ from fleet.core.memory import MemoryChanges
 from fleet.core.query.fields import version_number
 from fleet.ground.tasks import running
 from fleet.wire.mcp import ToolSpec
+from fleet.wire.reminders import Reminder
 from tests.support.control_server import FULL, ControlStage, control_stage, empty_control
 from tests.support.job_site import JobSite
 from tests.support.memory_store import memory_store
@@ -137,6 +139,9 @@ class ConsoleSite:
         assert owner is not None
         facts = ("The user's name is Ada.", "Ada likes jasmine tea.", self._texts.fact)
         await Memories(store).change(owner, mac, MemoryChanges(add=facts))
+        for name, clock in (("r1", ""), ("r2", "07:30")):
+            wanted = Reminder(id=name, text=self._texts.fact, due=4_000_000_000_000, clock=clock)
+            await Reminders(store).add(owner, mac, wanted)
         await Activations(store).begin(self.macs[1], "00000000-0000-4000-8000-000000000001", "", with_code=True)
         await self._add_jobs()
 
