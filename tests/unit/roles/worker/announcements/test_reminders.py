@@ -72,7 +72,7 @@ class House:
     async def left(self) -> list[str]:
         return [one.id for one in await self.kept.read(MAC)]
 
-    async def until_gone(self, seconds: float = 1_000) -> None:
+    async def until_gone(self, seconds: float = 100) -> None:
         async with asyncio.timeout(seconds):
             while await self.left():
                 await elapse(0.05)
@@ -110,7 +110,12 @@ class House:
         await self.stage.resources.devices.describe(MAC, about)
 
     async def lose_shard(self) -> None:
-        """Let another worker own the shard; this stage goes on as that one."""
+        """Let another worker own the shard; this stage goes on as that one, and the deliveries of the first end."""
+        deliveries = [task for task in asyncio.all_tasks() if task.get_name().startswith("reminder ")]
+        for task in deliveries:
+            task.cancel()
+        if deliveries:
+            await asyncio.wait(deliveries)
         leases = Leases(self.stage.resources.store, f"after-{self.stage.shard.owner.fence}", FOR_EVER)
         owner = await leases.take(0, lost=self.stage.shard.owner.fence)
         assert owner is not None
@@ -413,7 +418,7 @@ async def test_a_delivery_that_redis_interrupted_goes_on_when_redis_is_back(hous
         await elapse(20)
         assert house.shown() == []
         house.stage.connection.fault = None
-        await house.until_gone(100)
+        await house.until_gone()
     assert house.shown() == ["Reminder: Text of r1."]
 
 
