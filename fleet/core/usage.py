@@ -38,7 +38,8 @@ def _count(value: object) -> int:
 
 _READERS: Final[Mapping[str, Callable[[str, Data], dict[str, int]]]] = {
     "session.started": lambda _, __: {"sessions": 1},
-    "tool.called": lambda _, __: {"tool_calls": 1},
+    # Without a turn it is a call of an operator or a job, which uses no agent.
+    "tool.called": lambda _, data: {"tool_calls": 1} if data.get("turn") else {},
     "turn.spoken": _spoken,
     **dict.fromkeys(_ENDED, _turn),
 }

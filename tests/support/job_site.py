@@ -149,8 +149,7 @@ class JobSite:
             if outcome[0] != "not_sent":
                 self.published[call.device] += 1
                 self.names[f"{call.device} {call.call}"] += 1
-            await self.queues.end(owner, call, *outcome)
-            await self.queues.discard(entry)
+            await self.queues.end(owner, call, *outcome, entry.id)
             ended += 1
         return ended
 

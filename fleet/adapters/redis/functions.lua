@@ -1222,6 +1222,19 @@ local function report(K, A)
   return 1
 end
 
+-- How many more operators' calls a shard takes: its queue and its list of records are bounded.
+local function room_for_calls(queue, records, at, longest, most)
+  redis.call('ZREMRANGEBYSCORE', records, '-inf', at)
+  return math.min(longest - redis.call('XLEN', queue), most - redis.call('ZCARD', records))
+end
+
+-- Queues an operator's call and makes its record, with some more fields. Who calls it adds it to the list of records.
+local function queue_call(queue, record, at, message, tool, life, within, ...)
+  redis.call('XADD', queue, '*', 'm', message)
+  redis.call('HSET', record, 'st', 'queued', 'tool', tool, 'at', at, 'until', at + within, 'life', life, ...)
+  redis.call('PEXPIRE', record, life)
+end
+
 -- K: queue, record, records by their end
 -- A: mac, id, message, tool, life of the record ms, ms in which the call may begin, longest queue, most records
 -- Queues an operator's call, once for its id, which no other queue can push out. Returns KNOWN if it was queued before,
@@ -1229,21 +1242,20 @@ end
 local function operator_call_put(K, A)
   if redis.call('EXISTS', K[2]) == 1 then return {'KNOWN'} end
   local at = now()
-  redis.call('ZREMRANGEBYSCORE', K[3], '-inf', at)
-  if redis.call('XLEN', K[1]) >= tonumber(A[7]) or redis.call('ZCARD', K[3]) >= tonumber(A[8]) then return {'FULL'} end
-  redis.call('XADD', K[1], '*', 'm', A[3])
-  redis.call('HSET', K[2], 'st', 'queued', 'tool', A[4], 'at', at, 'until', at + A[6], 'life', A[5])
-  redis.call('PEXPIRE', K[2], A[5])
+  if room_for_calls(K[1], K[3], at, A[7], A[8]) <= 0 then return {'FULL'} end
+  queue_call(K[1], K[2], at, A[3], A[4], A[5], A[6])
   redis.call('ZADD', K[3], at + A[5], A[1] .. '|' .. A[2])
   return {'QUEUED'}
 end
 
--- K: own, record, outcomes of jobs  A: worker, fence, outcome, text, mac, id
--- Ends an operator's call, once; its record stays for its life from now on. Returns 0 if it had ended, or is forgotten.
+-- K: own, record, outcomes of jobs, queue  A: worker, fence, outcome, text, mac, id, entry of the queue or ''
+-- Ends an operator's call, once, and takes it from its queue; its record stays for its life from now on. Returns 0 if it
+-- had ended, or is forgotten.
 -- The outcome of a job's call is also added to those that control collects; that of a desired state to a stream of its
 -- own, whose name ends with `s`.
 local function operator_call_end(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
+  if A[7] ~= '' then redis.call('XDEL', K[4], A[7]) end
   local known = redis.call('HMGET', K[2], 'st', 'life', 'job')
   if not known[1] or known[1] == 'ended' then return 0 end
   redis.call('HSET', K[2], 'st', 'ended', 'out', A[3], 'text', A[4], 'ended', now())
@@ -1263,33 +1275,60 @@ local function jobs_begin(K, A)
   return 1
 end
 
--- K: queue, records by their end, fence of jobs, record of each call
--- A: fence, life of a record ms, ms in which a call may begin, longest queue, most records; of each call: mac, id,
--- message, tool
+-- K: queue, records by their end, fence of jobs
+-- A: prefix of the shard's keys, fence, life of a record ms, ms in which a call may begin, longest queue, most records; of
+-- each call: mac, id, message, tool
 -- Queues calls of jobs, each as operator_call_put does. Returns what that returns of each.
 local function job_calls_put(K, A)
-  if tonumber(redis.call('GET', K[3]) or '0') > tonumber(A[1]) then return fenced() end
-  local answers = {}
-  for number = 4, #K do
-    local at = 6 + (number - 4) * 4
-    local of = {A[at], A[at + 1], A[at + 2], A[at + 3], A[2], A[3], A[4], A[5]}
-    local answer = operator_call_put({K[1], K[number], K[2]}, of)[1]
-    if answer == 'QUEUED' then redis.call('HSET', K[number], 'job', '1') end
+  if tonumber(redis.call('GET', K[3]) or '0') > tonumber(A[2]) then return fenced() end
+  local at = now()
+  local room, answers, ends = room_for_calls(K[1], K[2], at, A[5], A[6]), {}, {}
+  for i = 7, #A, 4 do
+    local record, answer = A[1] .. 'oc:' .. A[i] .. ':' .. A[i + 1], 'QUEUED'
+    if redis.call('EXISTS', record) == 1 then
+      answer = 'KNOWN'
+    elseif room <= 0 then
+      answer = 'FULL'
+    else
+      room = room - 1
+      queue_call(K[1], record, at, A[i + 2], A[i + 3], A[3], A[4], 'job', '1')
+      ends[#ends + 1] = at + A[3]
+      ends[#ends + 1] = A[i] .. '|' .. A[i + 1]
+    end
     answers[#answers + 1] = answer
   end
+  if #ends > 0 then redis.call('ZADD', K[2], unpack(ends)) end
   return answers
 end
 
--- K: outcomes, records by their end, record of each call  A: of each call: entry, 'mac|id'
+-- K: queue  A: prefix of the shard's keys; MACs
+-- Returns what decides whether and how devices get their calls now, of each: '1' if it is connected, its dialect, the id
+-- of its session, its time zone.
+local function devices_look(K, A)
+  local found = {}
+  for i = 2, #A do
+    local device = redis.call('HMGET', A[1] .. 'd:' .. A[i], 'on', 'dialect')
+    found[#found + 1] = device[1] or ''
+    found[#found + 1] = device[2] or ''
+    found[#found + 1] = redis.call('HGET', A[1] .. 's:' .. A[i], 'id') or ''
+    found[#found + 1] = redis.call('HGET', A[1] .. 'o:' .. A[i], 'tz') or ''
+  end
+  return found
+end
+
+-- K: outcomes, records by their end  A: prefix of the shard's keys; of each call: entry, mac, id
 -- Removes what control has stored: outcomes, and the records of their calls.
 local function job_calls_forget(K, A)
-  for number = 3, #K do
-    local at = 1 + (number - 3) * 2
-    redis.call('XDEL', K[1], A[at])
-    redis.call('DEL', K[number])
-    redis.call('ZREM', K[2], A[at + 1])
+  local entries, records, members = {}, {}, {}
+  for i = 2, #A, 3 do
+    entries[#entries + 1] = A[i]
+    records[#records + 1] = A[1] .. 'oc:' .. A[i + 1] .. ':' .. A[i + 2]
+    members[#members + 1] = A[i + 1] .. '|' .. A[i + 2]
   end
-  return #K - 2
+  redis.call('XDEL', K[1], unpack(entries))
+  redis.call('DEL', unpack(records))
+  redis.call('ZREM', K[2], unpack(members))
+  return #entries
 end
 
 -- Why an operator's call must not be published, or nil: its record says that it was published (the call's own record is
@@ -1302,11 +1341,12 @@ local function operator_refuses(record, idempotency)
   if now() > tonumber(known[2]) then return {'LATE', '0', ''} end
 end
 
--- K: call, idempotency key, deadlines, device[, own, turn or record of an operator's call]
+-- K: call, idempotency key, deadlines, device[, own, turn or record of an operator's call[, session]]
 -- A: id, token, timeout ms, keep ms, mac, most pending, tool[, worker, fence, turn id or '' for an operator's call]
 -- Records a call before it is published. Returns {verdict, id, result, ms left}. The verdict is GO: publish the call;
 -- MINE: the client library repeated this begin after a fault; COLL: take another id, this one is in use; OFF: the
--- device is offline; BUSY: it has too many pending calls; OVER: the turn that asks has ended or is not the newest;
+-- device is offline; SESS: it is in a session, and a key of it was given, as the call is for idle devices; BUSY: it has
+-- too many pending calls; OVER: the turn that asks has ended or is not the newest;
 -- LATE: an operator's call waited for too long; or the state of an earlier call with the same idempotency key.
 local function call_begin(K, A)
   if A[8] then
@@ -1331,6 +1371,7 @@ local function call_begin(K, A)
   if redis.call('EXISTS', K[1]) == 1 then return {'COLL', '', ''} end
   local device = redis.call('HMGET', K[4], 'on', 'np')
   if device[1] == '0' then return {'OFF', '', ''} end
+  if K[7] and redis.call('HEXISTS', K[7], 'id') == 1 then return {'SESS', '', ''} end
   if tonumber(device[2] or '0') >= tonumber(A[6]) then return {'BUSY', '', ''} end
   local begun = now()
   local kept = tonumber(A[3]) + tonumber(A[4])
@@ -1373,12 +1414,16 @@ local function finish(call_key, deadlines, device, events, mac, id, state, resul
   return state
 end
 
--- K: call, deadlines, device, events  A: mac, id, state, result, token.
+-- K: call, deadlines, device, events[, own, record of an operator's call, outcomes of jobs, queue]
+-- A: mac, id, state, result, token[, worker, fence, outcome, text, id of the operator's call, entry of the queue]
 -- Ends a call that is pending. Returns its state; LATE, and keeps the answer, for the first answer to a call that had
 -- ended as unknown; else IGN. A client that repeats the command after a fault has the same token and gets the same
--- verdict.
+-- verdict. If the shard's owner names an operator's call, it is ended too, and ENDED comes second.
 local function call_finish(K, A)
-  return finish(K[1], K[2], K[3], K[4], A[1], A[2], A[3], A[4], A[5] or '')
+  local state = finish(K[1], K[2], K[3], K[4], A[1], A[2], A[3], A[4], A[5] or '')
+  if not K[5] or state ~= 'D' or not owns(K[5], A[6], A[7]) then return {state} end
+  operator_call_end({K[5], K[6], K[7], K[8]}, {A[6], A[7], A[8], A[9], A[1], A[10], A[11]})
+  return {state, 'ENDED'}
 end
 
 -- K: deadlines  A: prefix of the shard's keys, limit
@@ -1574,6 +1619,7 @@ redis.register_function('fleet_operator_call_put', operator_call_put)
 redis.register_function('fleet_operator_call_end', operator_call_end)
 redis.register_function('fleet_jobs_begin', jobs_begin)
 redis.register_function('fleet_job_calls_put', job_calls_put)
+redis.register_function('fleet_devices_look', devices_look)
 redis.register_function('fleet_job_calls_forget', job_calls_forget)
 redis.register_function('fleet_reminder_set', reminder_set)
 redis.register_function('fleet_reminders_cancel', reminders_cancel)

@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, bindparam, case, select, update
+from sqlalchemy import Connection, and_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fleet.adapters.sql.device_answers import set_attributes
+from fleet.adapters.sql.job_changes import Change, write_changes
 from fleet.adapters.sql.job_feed import JobFeed, place_of
 from fleet.adapters.sql.job_rows import JobRow
 from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
@@ -24,6 +25,7 @@ LONGEST_TEXT: Final = 1000
 AT_ONCE: Final = 500
 """Executions of one transaction, but for those that are cancelled."""
 _CLOSED_AT_ONCE: Final = 5_000
+_GONE: Final = "the registry has the device no more"
 _NUMBER: Final = {state: number for number, state in enumerate(EXECUTION_STATES)}
 _QUEUED, _WAITING, _SENT, _VERIFYING = (_NUMBER[state] for state in ("queued", "waiting", "sent", "verifying"))
 _X = JOB_EXECUTION.c
@@ -124,20 +126,13 @@ class JobExecutions:
             if (await connection.execute(running)).first() is None:
                 return []
             present = select(_X.mac, _X.state, _X.attempt).where(*of, _X.mac.in_([*macs, *held, *gone]))
-            rows = {row.mac: row for row in await connection.execute(present)}
-            changes = [(mac, _SENT, now, "") for mac in macs]
-            changes += [(mac, _WAITING, due, text) for mac, (due, text) in held.items()]
-            changes += [(mac, _NUMBER["skipped"], now, "the registry has the device no more") for mac in gone]
-            changes = [one for one in changes if one[0] in rows]
-            more = [{"m": mac, "s": state, "p": place, "t": text} for mac, state, place, text in changes]
-            if more:
-                handed = case((bindparam("s", type_=_X.state.type) == _SENT, 1), else_=0)
-                values: dict[str, Any] = {"state": bindparam("s"), "place": bindparam("p"), "text": bindparam("t")}
-                moved = update(JOB_EXECUTION).where(_X.job == job.id, _X.mac == bindparam("m"))
-                await connection.execute(moved.values(**values, attempt=_X.attempt + handed), more)
-            moves = Counter((rows[mac].state, state) for mac, state, _, _ in changes)
-            await _count(connection, job.id, moves)
-        return [SentCall(job.id, mac, rows[mac].attempt + 1, now) for mac in macs if mac in rows]
+            rows = {mac: (state, attempt) for mac, state, attempt in await connection.execute(present)}
+            changes = {mac: Change(_SENT, now, handed=1) for mac in macs if mac in rows}
+            changes |= {mac: Change(_WAITING, due, text) for mac, (due, text) in held.items() if mac in rows}
+            changes |= {mac: Change(_NUMBER["skipped"], now, _GONE) for mac in gone if mac in rows}
+            await write_changes(connection, job.id, changes)
+            await _count(connection, job.id, Counter((rows[mac][0], one.state) for mac, one in changes.items()))
+        return [SentCall(job.id, mac, rows[mac][1] + 1, now) for mac in macs if mac in rows]
 
     async def end(
         self,
@@ -178,14 +173,15 @@ class JobExecutions:
         *,
         proved: bool,
     ) -> Counter[ExecutionState]:
-        row = (await connection.execute(select(JOB).where(JOB.c.id == job).with_for_update())).one_or_none()
+        of_job = select(JOB.c.tenant, JOB.c.recent_ended, JOB.c.recent_failed).where(JOB.c.id == job)
+        row = (await connection.execute(of_job.with_for_update())).one_or_none()
         present = select(_X.mac, _X.state, _X.attempt, _X.retries)
         present = present.where(_X.job == job, _X.state.in_((_SENT, _VERIFYING)), _X.mac.in_(list(ends)))
         found = [one for one in await connection.execute(present) if ends[one.mac].attempt == one.attempt]
         rows = [one for one in found if proved or one.state == _SENT or ends[one.mac].state == "error"]
         if row is None or not rows:
             return Counter()
-        changes, outcomes, failures, moves = [], Counter[ExecutionState](), 0, Counter[tuple[int, int]]()
+        changes, outcomes, failures, moves = {}, Counter[ExecutionState](), 0, Counter[tuple[int, int]]()
         for mac, source, _, retries in rows:
             one = ends[mac]
             state, place, text = one.state, one.due if one.state in OPEN_STATES else now, one.text
@@ -193,40 +189,24 @@ class JobExecutions:
             pause = retry_pause(terms.policy, state, retries)
             if pause is not None:
                 state, place, text = "waiting", now + pause, f"tried again after: {text}"
-            changes.append(
-                {
-                    **{"m": mac, "s": _NUMBER[state], "p": place, "t": text.replace("\0", "")[:LONGEST_TEXT]},
-                    "r": retries + (pause is not None),
-                }
-            )
+            number = _NUMBER[state]
+            kept = text.replace("\0", "")[:LONGEST_TEXT]
+            changes[mac] = Change(number, place, kept, retried=int(pause is not None))
             outcomes[state] += 1
-            moves[source, _NUMBER[state]] += 1
-        await connection.execute(
-            update(JOB_EXECUTION)
-            .where(_X.job == job, _X.mac == bindparam("m"))
-            .values(state=bindparam("s"), place=bindparam("p"), text=bindparam("t"), retries=bindparam("r")),
-            changes,
-        )
-        answers = {one["m"]: ends[one["m"]].text for one in changes if one["s"] == _NUMBER["ok"]}
+            moves[source, number] += 1
+        await write_changes(connection, job, changes)
+        answers = {mac: ends[mac].text for mac, one in changes.items() if one.state == _NUMBER["ok"]}
         if terms.attribute and answers:
             await set_attributes(connection, row.tenant, terms.attribute, answers)
-        await _count(connection, job, moves)
-        await self._judge(connection, job, outcomes, failures)
-        return outcomes
-
-    async def _judge(
-        self, connection: AsyncConnection, job: int, outcomes: Mapping[ExecutionState, int], failures: int
-    ) -> None:
-        """Add to the counts by which a stage is judged, and to the recent ones."""
-        found = (await connection.execute(select(JOB.c.recent_ended, JOB.c.recent_failed).where(JOB.c.id == job))).one()
         ok = outcomes.get("ok", 0)
-        recent = Recent(*found).add(ok + failures, failures)
-        values = {
+        recent = Recent(row.recent_ended, row.recent_failed).add(ok + failures, failures)
+        judged = {
             "stage_ok": JOB.c.stage_ok + ok,
             "stage_failed": JOB.c.stage_failed + sum(outcomes.get(state, 0) for state in FAILURES),
             **{"recent_ended": recent.ended, "recent_failed": recent.failed},
         }
-        await connection.execute(update(JOB).where(JOB.c.id == job).values(values))
+        await _count(connection, job, moves, judged)
+        return outcomes
 
     async def wake(self, jobs: Sequence[int], due: Mapping[int, int], *, session: bool = False) -> None:
         """Give a time to devices that wait for their connection or a session, by MAC. Each time costs a statement."""
@@ -288,12 +268,14 @@ async def _move(connection: AsyncConnection, job: int, some: Any, source: int, t
     return len(macs)
 
 
-async def _count(connection: AsyncConnection, job: int, moves: Mapping[tuple[int, int], int]) -> None:
-    """Change a job's counters for executions that moved from one state to another."""
+async def _count(
+    connection: AsyncConnection, job: int, moves: Mapping[tuple[int, int], int], more: Mapping[str, Any] | None = None
+) -> None:
+    """Change a job's counters for executions that moved from one state to another, and some more of its columns."""
     changes: Counter[str] = Counter()
     for (source, target), count in moves.items():
         changes[f"n_{EXECUTION_STATES[source]}"] -= count
         changes[f"n_{EXECUTION_STATES[target]}"] += count
-    values = {name: JOB.c[name] + change for name, change in changes.items() if change}
+    values = {name: JOB.c[name] + change for name, change in changes.items() if change} | dict(more or {})
     if values:
         await connection.execute(update(JOB).where(JOB.c.id == job).values(values))

@@ -8,5 +8,4 @@ def mac_number(mac: str) -> int:
 
 def mac_text(number: int) -> str:
     """Return the canonical MAC of a number."""
-    digits = f"{number:012x}"
-    return ":".join(digits[at : at + 2] for at in range(0, 12, 2))
+    return number.to_bytes(6).hex(":")

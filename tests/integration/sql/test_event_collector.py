@@ -197,7 +197,8 @@ async def test_turns_add_to_the_usage_of_their_day(site: Site, database: Databas
     collector = await site.collector()
     for kind, data in (
         ("session.started", "{}"),
-        ("tool.called", '{"tool":"x"}'),
+        ("tool.called", '{"tool":"x","turn":"t1"}'),
+        ("tool.called", '{"tool":"x","turn":""}'),
         ("turn.answered", '{"turn":"t1","speech_ms":700,"input_tokens":9,"output_tokens":3,"agent":"a"}'),
         ("turn.failed", '{"turn":"t2","input_tokens":1}'),
         ("turn.shortened", '{"turn":"t1"}'),

@@ -29,7 +29,7 @@ _QUICK: Final = frozenset(
     [
         *("FCALL", "GET", "SET", "DEL", "EXISTS", "EXPIRE", "HGET", "HSET", "HMGET", "HGETALL"),
         *("GETDEL", "HDEL", "LRANGE", "LTRIM", "PERSIST", "RPUSH", "SADD", "SISMEMBER", "SREM", "SMEMBERS"),
-        *("XADD", "XDEL", "ZADD", "ZCARD", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"),
+        *("XADD", "XDEL", "XRANGE", "ZADD", "ZCARD", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"),
     ]
 )
 """Commands that share a connection: none of them blocks or needs special response parsing of redis-py."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, OutOfMemoryError, ResponseError
@@ -150,9 +150,14 @@ class Store:
             Fenced: The shard is another worker's now.
             Unavailable: Redis did not answer or refused.
         """
-        words = ("FCALL", self.functions.name(function), len(keys), *keys, *args)
+        words = _words(self.functions.name(function), keys, args)
+        return await self._answer(words, self._send(words))
+
+    def _send(self, words: Words) -> "asyncio.Future[list[Any]] | None":
         # In a Cluster a command may have to be sent again to another node.
-        sent = None if self.spans_nodes else self.client.send(words)
+        return None if self.spans_nodes else self.client.send(words)
+
+    async def _answer(self, words: Words, sent: "asyncio.Future[list[Any]] | None") -> list[str]:
         if sent is not None:
             # Nearly every call ends here. All others are repeated with care, also those that the server refused.
             try:
@@ -167,6 +172,17 @@ class Store:
             return self.client.execute_command(*words)
 
         return _texts(await self.ask(self._with_functions(once)))
+
+    async def call_each(self, function: str, each: Sequence[tuple[Sequence[str], Words]]) -> list[list[str]]:
+        """Run a function once with each pair of keys and arguments, all sent together; see `call`."""
+        asked = [_words(self.functions.name(function), keys, args) for keys, args in each]
+        sent = [self._send(words) for words in asked]
+        try:
+            return [await self._answer(words, one) for words, one in zip(asked, sent, strict=True)]
+        finally:
+            for one in sent:
+                if one is not None and not one.cancel() and not one.cancelled():
+                    one.exception()  # or the loop would report it
 
     async def call_saved(self, function: str, keys: Sequence[str], args: Words) -> tuple[list[str], bool]:
         """Run a function and wait until a replica has its effect, if there are replicas.
@@ -221,6 +237,10 @@ def _connect(address: RedisAddress, places: int, answer: float) -> ServerClient:
         # It has what the store uses, and takes commands from the same mixin of redis-py.
         return cast("ServerClient", ClusterClient(address, places, answer))
     return connect_server(address, places, answer)
+
+
+def _words(function: str, keys: Sequence[str], args: Words) -> Words:
+    return "FCALL", function, len(keys), *keys, *args
 
 
 def _texts(answer: object) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Literal, cast
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import CALL_KEPT_MS, prefix
+from fleet.adapters.redis.shards.operator_calls import LONGEST_TEXT
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.errors import Unavailable
 
@@ -52,9 +53,10 @@ class CallRefused:
 
     `unsaved`: no replica has the call, so after a failover it could be sent again. `over`: the requesting turn is not
     the device's newest any more, or the operator's call has ended. `late`: the operator's call waited for too long.
+    `in session`: the operator's call is for idle devices.
     """
 
-    reason: Literal["offline", "busy", "unsaved", "over", "late"]
+    reason: Literal["offline", "busy", "unsaved", "over", "late", "in session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,24 @@ class CallingTurn:
 
 @dataclass(frozen=True, slots=True)
 class CallingOperator:
-    """The operator's call that is to be made, and the lease of its worker."""
+    """The operator's call that is to be made, and the lease of its worker; `idle`: not during a session."""
 
     owner: Owner
     call: str
+    idle: bool = False
+
+
+@dataclass(slots=True)
+class OperatorEnd:
+    """An operator's call that ends together with its device's answer: who makes it, its id, and its queue's entry."""
+
+    owner: Owner
+    call: str
+    entry: str
+    state: str = ""
+    text: str = ""
+    done: bool = False
+    """Whether it has ended so."""
 
 
 class CallTable:
@@ -119,6 +135,8 @@ class CallTable:
                     return CallRefused("unsaved")
                 case "OFF":
                     return CallRefused("offline")
+                case "SESS":
+                    return CallRefused("in session")
                 case "BUSY":
                     return CallRefused("busy")
                 case "OVER" | "LATE":
@@ -148,9 +166,16 @@ class CallTable:
             self._undecided[key] = random
             raise
 
-    async def complete(self, mac: str, number: str, result: str) -> bool:
-        """Record the device's answer; False if it is late, repeated, or belongs to no call."""
-        state = await self._finish(mac, number, "D", result)
+    async def complete(self, mac: str, number: str, result: str, end: OperatorEnd | None = None) -> bool:
+        """Record the device's answer; False if it is late, repeated, or belongs to no call.
+
+        Args:
+            mac: The device.
+            number: Of the call.
+            result: The answer.
+            end: The operator's call that is ended in the same step, if the answer counts and its worker owns the shard.
+        """
+        state = await self._finish(mac, number, "D", result, end)
         if state == "LATE":
             self.ignored["late"] += 1
             log.info("late answer kept", extra={"device": mac, "id": number})
@@ -185,21 +210,25 @@ class CallTable:
             return (), ()
         keys, owner = self._store.keys, caller.owner
         if isinstance(caller, CallingOperator):
-            key, turn = keys.operator_call(mac, caller.call), ""
-        else:
-            key, turn = keys.turn(mac), caller.turn
-        return (keys.own(keys.shard(mac)), key), (owner.worker, owner.fence, turn)
+            record = keys.operator_call(mac, caller.call)
+            session = (keys.session(mac),) if caller.idle else ()
+            return (keys.own(keys.shard(mac)), record, *session), (owner.worker, owner.fence, "")
+        return (keys.own(keys.shard(mac)), keys.turn(mac)), (owner.worker, owner.fence, caller.turn)
 
     async def _read(self, mac: str, number: int) -> list[str | None]:
         key = self._store.keys.call(mac, number)
         fields = self._store.client.hmget(key, ["st", "res", "late"])
         return await self._store.ask(cast("Awaitable[list[str | None]]", fields))
 
-    async def _finish(self, mac: str, number: str, state: str, result: str) -> str:
+    async def _finish(self, mac: str, number: str, state: str, result: str, end: OperatorEnd | None = None) -> str:
         keys, shard = self._store.keys, self._store.keys.shard(mac)
-        (answer,) = await self._store.call(
-            "fleet_call_finish",
-            [keys.call(mac, number), keys.deadlines(shard), keys.device(mac), keys.events(shard)],
-            [mac, number, state, result, secrets.token_hex(4)],
-        )
+        names = [keys.call(mac, number), keys.deadlines(shard), keys.device(mac), keys.events(shard)]
+        words = [mac, number, state, result, secrets.token_hex(4)]
+        if end is not None:
+            names += [keys.own(shard), keys.operator_call(mac, end.call)]
+            names += [keys.job_outcomes(shard), keys.operator_calls(shard)]
+            words += [end.owner.worker, end.owner.fence, end.state, end.text[:LONGEST_TEXT], end.call, end.entry]
+        answer, *more = await self._store.call("fleet_call_finish", names, words)
+        if end is not None and more:
+            end.done = True
         return answer

@@ -87,11 +87,10 @@ class Outbox:
         Raises:
             Unavailable: Redis is away.
         """
-        counts = {}
-        for shard, last in read.items():
-            added, waiting = await self._store.call("fleet_events_read", [self._store.keys.events(shard)], [last])
-            counts[shard] = OutboxCounts(int(added), int(waiting))
-        return counts
+        keys = self._store.keys
+        each = [([keys.events(shard)], [last]) for shard, last in read.items()]
+        counts = await self._store.call_each("fleet_events_read", each)
+        return {shard: OutboxCounts(int(added), int(left)) for shard, (added, left) in zip(read, counts, strict=True)}
 
     async def waiting(self, shards: Iterable[int]) -> int:
         """Return how many entries wait in all streams, read ones that are not removed yet among them."""

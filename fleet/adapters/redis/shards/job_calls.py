@@ -13,8 +13,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from fleet.adapters.redis import keys as names
-from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.shards.device_looks import DeviceLooks
 from fleet.adapters.redis.shards.operator_calls import MOST_RECORDS, CallState
 from fleet.wire.identity import parse_username
 from fleet.wire.operator_calls import OperatorCall
@@ -38,15 +38,6 @@ class JobOutcome:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceNow:
-    """What decides whether a device gets its call now. `timezone` is empty where it is that of the site."""
-
-    online: bool
-    in_session: bool
-    timezone: str
-
-
 class JobCalls:
     """Hands calls of jobs over to the shards, and collects their outcomes. All methods raise `Unavailable`.
 
@@ -56,7 +47,7 @@ class JobCalls:
     """
 
     def __init__(self, store: Store, fence: int) -> None:
-        self._store, self.fence = store, fence
+        self._store, self.fence, self.look = store, fence, DeviceLooks(store).look
         self.most_queued, self._outcomes = MOST_QUEUED, store.keys.job_outcomes
 
     @classmethod
@@ -95,24 +86,19 @@ class JobCalls:
         Raises:
             Fenced: There is a newer lease.
         """
-        shards: dict[int, list[OperatorCall]] = {}
+        keys, shards = self._store.keys, dict[int, list[OperatorCall]]()
         for one in calls:
-            shards.setdefault(self._store.keys.shard(one.device), []).append(one)
-        return [one for shard, some in shards.items() for one in await self._put(shard, some, within_ms)]
-
-    async def _put(self, shard: int, calls: Sequence[OperatorCall], within_ms: int) -> list[OperatorCall]:
-        keys = self._store.keys
-        records = [keys.operator_call(one.device, one.call) for one in calls]
-        described = [(one.device, one.call, msgspec.json.encode(one), one.tool) for one in calls]
-        answers = await self._store.call(
-            "fleet_job_calls_put",
-            [keys.operator_calls(shard), keys.operator_records(shard), keys.job_fence(shard), *records],
-            [
-                *(self.fence, round(KEPT_SECONDS * 1000), within_ms, self.most_queued, MOST_RECORDS),
-                *(word for words in described for word in words),
-            ],
-        )
-        return [one for one, answer in zip(calls, answers, strict=True) if answer == "FULL"]
+            shards.setdefault(keys.shard(one.device), []).append(one)
+        terms = self.fence, round(KEPT_SECONDS * 1000), within_ms, self.most_queued, MOST_RECORDS
+        asked = []
+        for shard, some in shards.items():
+            words: list[str | int | bytes] = [names.prefix(shard), *terms]
+            for one in some:
+                words += (one.device, one.call, msgspec.json.encode(one), one.tool)
+            asked.append(([keys.operator_calls(shard), keys.operator_records(shard), keys.job_fence(shard)], words))
+        answers = await self._store.call_each("fleet_job_calls_put", asked)
+        pairs = zip(shards.values(), answers, strict=True)
+        return [one for some, said in pairs for one, word in zip(some, said, strict=True) if word == "FULL"]
 
     async def outcomes(self) -> list[JobOutcome]:
         """Return the oldest outcomes of each shard."""
@@ -131,13 +117,16 @@ class JobCalls:
         keys, shards = self._store.keys, dict[int, list[JobOutcome]]()
         for one in outcomes:
             shards.setdefault(one.shard, []).append(one)
-        for shard, some in shards.items():
-            records = [keys.operator_call(one.device, one.call) for one in some]
-            await self._store.call(
-                "fleet_job_calls_forget",
-                [self._outcomes(shard), keys.operator_records(shard), *records],
-                [word for one in some for word in (one.entry, f"{one.device}|{one.call}")],
-            )
+        await self._store.call_each(
+            "fleet_job_calls_forget",
+            [
+                (
+                    [self._outcomes(shard), keys.operator_records(shard)],
+                    [names.prefix(shard), *(word for one in some for word in (one.entry, one.device, one.call))],
+                )
+                for shard, some in shards.items()
+            ],
+        )
 
     async def states(self, calls: Sequence[tuple[str, str]]) -> list[tuple[CallState, str] | None]:
         """Return state and text of each call, by device and id; None where Redis does not know it."""
@@ -155,14 +144,3 @@ class JobCalls:
         found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute())) if macs else []
         users = {mac: parse_username(user or "") for mac, (user, at, now) in zip(macs, found, strict=True) if at == now}
         return {mac: user.key_id for mac, user in users.items() if user is not None}
-
-    async def look(self, macs: Sequence[str]) -> Mapping[str, DeviceNow]:
-        """Return what decides whether devices get their calls now."""
-        keys, pipe = self._store.keys, self._store.client.pipeline(transaction=False)
-        for mac in macs:
-            pipe.hget(keys.device(mac), "on")
-            pipe.hget(keys.session(mac), "id")
-            pipe.hget(admission_key(self._store, mac), "tz")
-        found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute())) if macs else []
-        triples = zip(macs, found[::3], found[1::3], found[2::3], strict=True)
-        return {mac: DeviceNow(on == "1", bool(session), zone or "") for mac, on, session, zone in triples}

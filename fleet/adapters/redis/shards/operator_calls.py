@@ -103,24 +103,25 @@ class OperatorCalls:
         streams = await self._store.ask(self._store.reader.read_streams(positions, _BATCH, BLOCK_SECONDS))
         return [QueuedCall(names[name], entry, _open(fields)) for name, entries in streams for entry, fields in entries]
 
-    async def end(self, owner: Owner, call: OperatorCall, state: CallState, text: str) -> None:
-        """Write a call's outcome, once.
+    async def end(self, owner: Owner, call: OperatorCall, state: CallState, text: str, entry: str = "") -> None:
+        """Write a call's outcome, once, and remove its entry from the queue.
 
         Raises:
             Fenced: The shard is another worker's now.
         """
         keys = self._store.keys
+        shard = keys.shard(call.device)
         await self._store.call(
             "fleet_operator_call_end",
             [
-                *(keys.own(shard := keys.shard(call.device)), keys.operator_call(call.device, call.call)),
-                keys.job_outcomes(shard),
+                *(keys.own(shard), keys.operator_call(call.device, call.call)),
+                *(keys.job_outcomes(shard), keys.operator_calls(shard)),
             ],
-            [owner.worker, owner.fence, state, text[:LONGEST_TEXT], call.device, call.call],
+            [owner.worker, owner.fence, state, text[:LONGEST_TEXT], call.device, call.call, entry],
         )
 
     async def discard(self, entry: QueuedCall) -> None:
-        """Remove an entry whose call has ended."""
+        """Remove an entry that this version cannot read."""
         await self._store.ask(self._store.client.xdel(self._store.keys.operator_calls(entry.shard), entry.id))
 
 

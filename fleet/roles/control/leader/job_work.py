@@ -14,7 +14,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.shards.job_calls import MOST_QUEUED, DeviceNow, JobCalls
+from fleet.adapters.redis.shards.device_looks import DeviceNow
+from fleet.adapters.redis.shards.job_calls import MOST_QUEUED, JobCalls
 from fleet.adapters.sql.job_evidence import JobEvidence
 from fleet.adapters.sql.job_executions import AT_ONCE, NEVER, JobExecutions, NextDevices, SentCall
 from fleet.adapters.sql.job_feed import JobFeed
@@ -222,7 +223,7 @@ class JobWork:
         """Return until when a device waits, and why; None if it does not."""
         if not device.online:
             return NEVER, OFFLINE
-        if policy.idle and device.in_session:
+        if policy.idle and device.session:
             return now + BUSY_MS, IN_SESSION
         if policy.quiet:
             at = datetime.fromtimestamp(now / 1000, UTC)

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.own_state import OwnState
-from fleet.adapters.redis.shards.job_calls import DeviceNow, JobCalls, JobOutcome
+from fleet.adapters.redis.shards.device_looks import DeviceNow
+from fleet.adapters.redis.shards.job_calls import JobCalls, JobOutcome
 from fleet.adapters.redis.shards.operator_calls import CallState
 from fleet.adapters.sql.desired_looks import AT_ONCE, DueDevice, NextLooks, RoundStart, StateOutcome
 from fleet.adapters.sql.desired_rounds import DesiredRounds
@@ -191,7 +192,7 @@ def _waits(device: DeviceNow, looks: NextLooks) -> int | None:
     """Return when a device is looked at again that gets no calls now; None if it gets them."""
     if not device.online:
         return NEVER
-    return looks.retry(IN_SESSION) if device.in_session else None
+    return looks.retry(IN_SESSION) if device.session else None
 
 
 def _lacks(properties: Properties, tools: frozenset[str], now: int) -> bool:

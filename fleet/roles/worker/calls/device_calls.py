@@ -22,12 +22,13 @@ from fleet.adapters.redis.sessions.calls import (
 from fleet.core.controls import SENT, failure_report
 from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import Overloaded, Unavailable
+from fleet.roles.worker.calls.call_terms import CallTerms
+from fleet.roles.worker.calls.operator_ends import OperatorEnds
 from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
-from fleet.wire.dialects import XIAOZHI
 from fleet.wire.mcp import ToolResult, clip, parse_result
 from fleet.wire.messages import CallToolCommand, ResponseEvent
-from fleet.wire.operator_calls import LATE, OFFLINE
+from fleet.wire.operator_calls import IN_SESSION, LATE, OFFLINE
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ Status = Literal["ok", "error", "not_sent", "unknown"]
 _BUSY = "the device has too many calls to do"
 _TOO_OFTEN = "the device is called too often; wait before another try"
 _OVER = "the user has said something else meanwhile"
+_REFUSED = {"offline": OFFLINE, "in session": IN_SESSION, "over": _OVER, "late": LATE}
 _NO_ANSWER = "the device did not answer in time"
 _GONE = "the device disconnected before it answered"
 _NOT_INSTALLED = "the firmware was not installed; the device goes on with the one that it has"
@@ -74,30 +76,6 @@ class Outcome:
 _UNANSWERED, _DISCONNECTED = Outcome("unknown", _NO_ANSWER), Outcome("unknown", _GONE)
 
 
-@dataclass(frozen=True, slots=True)
-class CallTerms:
-    """The terms of a call: its turn, its id within the turn, and the longest wait for its answer."""
-
-    turn: str
-    call_id: str
-    seconds: float
-    leaves: bool = False
-    """The device goes offline to carry it out; that counts as its answer."""
-    fails_if_answered: bool = False
-    """The device answers only on failure (`self.upgrade_firmware`)."""
-    control: bool = False
-    """It counts as done when it was sent; if its answer is an error, the next turn gets a report."""
-    dialect: str = XIAOZHI
-    """Of the device."""
-    operator: bool = False
-    """An operator's call: `call_id` names its record, and `turn` is empty. Silence is never taken for a success."""
-
-    @property
-    def idempotency(self) -> str:
-        """The call's idempotency key, for `CALL_KEPT_MS` after its deadline."""
-        return f"operator:{self.call_id}" if self.operator else f"{self.turn}:{self.call_id}"
-
-
 class DeviceCalls:
     """Calls tools of the devices of this worker's shards.
 
@@ -116,6 +94,7 @@ class DeviceCalls:
         self._pending = PendingCalls(_DISCONNECTED)
         self._leaving = PendingCalls(_DISCONNECTED)
         """Calls whose answer is that the device goes offline."""
+        self._ends = OperatorEnds()
 
     async def call(
         self,
@@ -148,16 +127,13 @@ class DeviceCalls:
         sent: asyncio.Future[Outcome] | None,
     ) -> Outcome:
         owner = shard.owner
-        caller = CallingOperator(owner, terms.call_id) if terms.operator else CallingTurn(owner, terms.turn)
+        operator, turn = CallingOperator(owner, terms.call_id, terms.idle), CallingTurn(owner, terms.turn)
+        caller = operator if terms.operator else turn
         begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, caller, command.name)
         log.debug("call begun", extra={"call": terms.call_id, "verdict": type(begun).__name__})
         match begun:
-            case CallRefused("offline"):
-                return Outcome("not_sent", OFFLINE)
-            case CallRefused("over" | "late" as reason):
-                return Outcome("not_sent", _OVER if reason == "over" else LATE)
-            case CallRefused():
-                return Outcome("not_sent", _BUSY)
+            case CallRefused(reason):
+                return Outcome("not_sent", _REFUSED.get(reason, _BUSY))
             case CallKnown(_, "done"):
                 return Outcome.read(begun.result)
             case CallKnown(number, "pending"):
@@ -184,7 +160,8 @@ class DeviceCalls:
         """Take a device's answer; return False if it is late or repeated, or belongs to no call."""
         log.debug("call answered", extra={"id": answer.id[:32]})
         outcome = _outcome(answer)
-        fresh = await self._calls.complete(mac, answer.id, outcome.write())
+        end = self._ends.find(mac, answer.id, outcome.status, outcome.text)
+        fresh = await self._calls.complete(mac, answer.id, outcome.write(), end)
         if fresh:
             log.debug("call completed", extra={"id": answer.id})
         awaited = [pending.resolve(mac, answer.id, outcome) for pending in (self._pending, self._leaving)]
@@ -272,7 +249,8 @@ class DeviceCalls:
                 return Outcome.read(known)  # it was answered before this future was registered
             if sent is not None and not sent.done():
                 sent.set_result(Outcome("ok", SENT))
-            outcome = await wait_for_answer(waiting, terms.seconds, _UNANSWERED)
+            with self._ends.awaiting(mac, number, terms.end):
+                outcome = await wait_for_answer(waiting, terms.seconds, _UNANSWERED)
         if outcome is not _UNANSWERED and outcome is not _DISCONNECTED:
             return outcome
         if terms.leaves and (outcome is _DISCONNECTED or not terms.operator):

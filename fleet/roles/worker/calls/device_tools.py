@@ -15,7 +15,8 @@ from fleet.core.toolbox import Prepared, Refusal, Toolbox
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.ground.metrics import calls as counted
 from fleet.ground.tracing import tools as traced
-from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
+from fleet.roles.worker.calls.call_terms import CallTerms
+from fleet.roles.worker.calls.device_calls import DeviceCalls, Outcome
 from fleet.roles.worker.calls.gate import CallGate
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources

@@ -3,22 +3,25 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
+from fleet.adapters.redis.sessions.calls import OperatorEnd
+from fleet.adapters.redis.shards.device_looks import DeviceLooks, DeviceNow
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls, QueuedCall
 from fleet.core.tool_kinds import QUICK, kind_of
 from fleet.ground.errors import Fenced, FleetError, Unavailable
 from fleet.ground.tasks import Backoff, keep_running
 from fleet.roles.worker.announcements.delivery import AnnouncementDelivery
 from fleet.roles.worker.announcements.once import deliver_once
-from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
+from fleet.roles.worker.calls.call_terms import CallTerms
+from fleet.roles.worker.calls.device_calls import DeviceCalls, Outcome
 from fleet.roles.worker.calls.device_tools import renew_camera_token
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.wire import dialects
 from fleet.wire.messages import CallToolCommand
-from fleet.wire.operator_calls import IN_SESSION, OperatorCall
+from fleet.wire.operator_calls import OperatorCall
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +32,8 @@ AT_ONCE = 16
 """
 _IDLE_PAUSE = 0.2
 
-_Queue = deque[tuple[QueuedCall, OperatorCall]]
+_Queue = deque[tuple[QueuedCall, OperatorCall, DeviceNow | None]]
+"""With what was known of the device when the call was read, if no other call of it was in front."""
 
 
 class OperatorCallRunner:
@@ -55,7 +59,7 @@ class OperatorCallRunner:
         announcements: AnnouncementDelivery,
     ) -> None:
         self._resources = resources
-        self._queues = queues
+        self._queues, self._looks = queues, DeviceLooks(resources.store)
         self._calls = calls
         self._owned = owned
         self._announcements = announcements
@@ -77,18 +81,19 @@ class OperatorCallRunner:
                 await asyncio.sleep(_IDLE_PAUSE)
                 continue
             entries = await self._queues.read({number: self._after(shard) for number, shard in shards.items()})
+            known = await self._looks.look({one.call.device for one in entries if one.call is not None})
             backoff.reset()
             for entry in entries:
                 shard = shards[entry.shard]
                 self._read[entry.shard] = (shard.owner.fence, entry.id)
-                self._take(shard, entry)
+                self._take(shard, entry, known)
 
     def _after(self, shard: Shard) -> str:
         """Return the last entry read under the present lease; a new owner begins with the oldest entry."""
         fence, last = self._read.get(shard.number, ("", "0"))
         return last if fence == shard.owner.fence else "0"
 
-    def _take(self, shard: Shard, entry: QueuedCall) -> None:
+    def _take(self, shard: Shard, entry: QueuedCall, known: Mapping[str, DeviceNow]) -> None:
         """Queue a call behind the earlier ones of its device."""
         call = entry.call
         if call is None:
@@ -96,9 +101,9 @@ class OperatorCallRunner:
             return
         key = (shard.owner.fence, call.device)
         if key in self._waiting:
-            self._waiting[key].append((entry, call))
+            self._waiting[key].append((entry, call, None))
             return
-        queue = self._waiting[key] = deque([(entry, call)])
+        queue = self._waiting[key] = deque([(entry, call, known[call.device])])
         try:
             task = shard.spawn(f"operator calls {call.device}", self._drain(shard, key, queue))
         except Unavailable:
@@ -108,8 +113,8 @@ class OperatorCallRunner:
 
     async def _drain(self, shard: Shard, key: tuple[str, str], queue: _Queue) -> None:
         while queue:
-            entry, call = queue.popleft()
-            await self._serve(shard, entry, call)
+            entry, call, known = queue.popleft()
+            await self._serve(shard, entry, call, known)
         # At once: a call that came before the task's end is noticed would stay in a queue that nobody serves.
         self._drop(key, queue)
 
@@ -117,19 +122,21 @@ class OperatorCallRunner:
         if self._waiting.get(key) is queue:
             del self._waiting[key]
 
-    async def _serve(self, shard: Shard, entry: QueuedCall, call: OperatorCall) -> None:
+    async def _serve(self, shard: Shard, entry: QueuedCall, call: OperatorCall, known: DeviceNow | None) -> None:
         """Make a call and write its outcome; retry while Redis is away."""
         clock, pauses = asyncio.get_running_loop().time, Backoff(limit=2.0)
         until = clock() + RETRY_SECONDS
         while True:
             try:
-                outcome = await self._make(shard, call)
-                await self._queues.end(shard.owner, call, outcome.status, outcome.text)
-                await self._queues.discard(entry)
+                end = OperatorEnd(shard.owner, call.call, entry.id)
+                outcome = await self._make(shard, call, known, end)
+                if not end.done:
+                    await self._queues.end(shard.owner, call, outcome.status, outcome.text, entry.id)
             except Fenced:
                 raise
             except FleetError as error:
                 log.warning("operator's call will be tried again", extra={"call": call.call, "reason": str(error)})
+                known = None
                 if clock() >= until:
                     return
                 await pauses.pause()
@@ -138,7 +145,7 @@ class OperatorCallRunner:
                 log.info("operator's call ended", extra=about)
                 return
 
-    async def _make(self, shard: Shard, call: OperatorCall) -> Outcome:
+    async def _make(self, shard: Shard, call: OperatorCall, known: DeviceNow | None, end: OperatorEnd) -> Outcome:
         """Publish a call after all earlier work of its device, and before all later; wait for its end."""
         mac, place = call.device, _Place(self._starts)
         if call.announcement is not None:
@@ -150,21 +157,19 @@ class OperatorCallRunner:
         sent.add_done_callback(lambda _: place.leave())
         try:
             await place.take()
-            device, session = await self._resources.devices.read(mac), await self._resources.sessions.read(mac)
+            device = known or (await self._looks.look([mac]))[mac]
             shard.executor.submit(mac, lambda: _hold(due, sent))
             if not due.done():  # The device has earlier work, which may take long.
                 place.leave()
                 await due
                 await place.take()
-            if call.idle and (now := await self._resources.sessions.read(mac)) and now.id:
-                return Outcome("not_sent", IN_SESSION)
             await renew_camera_token(self._resources, shard, mac, device.dialect, call.tool)
-            command = CallToolCommand(0, call.tool, call.arguments, session.id if session else "")
-            return await self._calls.call(shard, mac, command, self._terms(call, device.dialect), sent)
+            command = CallToolCommand(0, call.tool, call.arguments, device.session)
+            return await self._calls.call(shard, mac, command, self._terms(call, device.dialect, end), sent)
         finally:
             sent.cancel()
 
-    def _terms(self, call: OperatorCall, dialect: str) -> CallTerms:
+    def _terms(self, call: OperatorCall, dialect: str, end: OperatorEnd) -> CallTerms:
         kind = kind_of(call.tool) if dialects.find(dialect).capabilities.firmware_tools else QUICK
         return CallTerms(
             "",
@@ -174,6 +179,9 @@ class OperatorCallRunner:
             fails_if_answered=kind.fails_if_answered,
             dialect=dialect,
             operator=True,
+            idle=call.idle,
+            # The answer to others is not their outcome.
+            end=None if kind.leaves or kind.fails_if_answered else end,
         )
 
 

@@ -9,7 +9,8 @@ from fleet.adapters.redis.sessions.calls import MOST_PENDING, CallingTurn
 from fleet.core.controls import SENT
 from fleet.core.rates import Rate
 from fleet.ground.errors import Fenced, Overloaded, Unavailable
-from fleet.roles.worker.calls.device_calls import CallTerms, DeviceCalls, Outcome
+from fleet.roles.worker.calls.call_terms import CallTerms
+from fleet.roles.worker.calls.device_calls import DeviceCalls, Outcome
 from fleet.wire.messages import CallToolCommand, ResponseEvent
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage

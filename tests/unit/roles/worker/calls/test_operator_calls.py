@@ -182,6 +182,31 @@ async def test_a_call_for_an_idle_device_is_not_sent_in_a_session(desk: Desk) ->
         assert (await desk.ended("b")).state == "ok"
 
 
+async def test_a_call_that_was_sent_before_the_session_began_is_not_reported_as_unsent(desk: Desk) -> None:
+    await desk.put(msgspec.structs.replace(call("a"), idle=True))
+    async with desk.worker():
+        await desk.sent()  # this worker dies while the device has the call
+        task = next(one for one in asyncio.all_tasks() if one.get_name() == f"operator calls {MAC}")
+        task.cancel()
+    await desk.stage.open("s1")
+    async with desk.worker():
+        await elapse(1)
+        await desk.answer(desk.requests[0])
+        assert (await desk.ended("a")).state == "ok"
+    assert len(desk.requests) == 1
+
+
+async def test_a_session_that_begins_after_a_call_was_read_still_keeps_an_idle_call_away(desk: Desk) -> None:
+    await desk.put(call("first"))
+    await desk.put(msgspec.structs.replace(call("a"), idle=True))
+    async with desk.worker():
+        request = await desk.sent()
+        await desk.stage.open("s1")
+        await desk.answer(request)
+        assert ((await desk.ended("a")).state, (await desk.ended("a")).text) == ("not_sent", IN_SESSION)
+    assert len(desk.requests) == 1
+
+
 class HeldCalls(DeviceCalls):
     """Calls that are not published before the test lets them."""
 
