@@ -2,10 +2,10 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiosqlite
 
@@ -38,6 +38,15 @@ class PatientConnection(aiosqlite.Connection):
             await self._end(work)
             raise
 
+    def cursor(self) -> "VisitingCursor":  # type: ignore[override] # its block gives the driver's cursor
+        """Return a cursor for one statement; SQLAlchemy uses it as that of the driver."""
+        return VisitingCursor(self)
+
+    async def visit(self, run: Callable[[sqlite3.Cursor], object]) -> "Visit":
+        """Run a statement and fetch all of its rows, in one visit to the thread."""
+        found: Visit = await self._execute(lambda: _visit(self._conn, run))
+        return found
+
     async def rollback(self) -> None:
         """Roll back; a cancellation goes on afterwards, at the next wait. The pool would else lose the connection."""
         task = asyncio.current_task()
@@ -58,6 +67,73 @@ class PatientConnection(aiosqlite.Connection):
                 await asyncio.wait([work], timeout=_AGAIN_SECONDS)
         if not work.cancelled():
             work.exception()
+
+
+class Visit(NamedTuple):
+    """What a statement left, as a cursor has it."""
+
+    rows: list[Any]
+    description: Any = None
+    rowcount: int = -1
+    lastrowid: int | None = None
+
+
+class VisitingCursor:
+    """A cursor that goes to the thread of its connection once for each statement.
+
+    The driver's goes there four times, to make a cursor, to run the statement, to fetch and to close; changing threads
+    costs more than most statements.
+
+    Args:
+        connection: Runs the statements.
+    """
+
+    arraysize = 1
+
+    def __init__(self, connection: PatientConnection) -> None:
+        self._connection, self._found = connection, Visit([])
+
+    async def __aenter__(self) -> "VisitingCursor":
+        return self
+
+    @property
+    def description(self) -> Any:
+        """The columns of the rows; None if the statement has none."""
+        return self._found.description
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the statement changed."""
+        return self._found.rowcount
+
+    @property
+    def lastrowid(self) -> int | None:
+        """The number of the last row that was inserted."""
+        return self._found.lastrowid
+
+    async def execute(self, statement: str, parameters: Sequence[Any] = ()) -> "VisitingCursor":
+        self._found = await self._connection.visit(lambda cursor: cursor.execute(statement, parameters))
+        return self
+
+    async def executemany(self, statement: str, parameters: Iterable[Sequence[Any]]) -> "VisitingCursor":
+        self._found = await self._connection.visit(lambda cursor: cursor.executemany(statement, parameters))
+        return self
+
+    async def fetchall(self) -> list[Any]:
+        return self._found.rows
+
+    async def close(self) -> None:
+        """Do nothing: what the thread used is closed."""
+
+
+def _visit(connection: sqlite3.Connection, run: Callable[[sqlite3.Cursor], object]) -> Visit:
+    cursor = connection.cursor()
+    try:
+        run(cursor)
+        rows = cursor.fetchall() if cursor.description else []
+        return Visit(rows, cursor.description, cursor.rowcount, cursor.lastrowid)
+    finally:
+        cursor.close()
 
 
 def opened(path: str, *, write: bool, **options: Any) -> sqlite3.Connection:

@@ -3,11 +3,14 @@
 import asyncio
 import gc
 import logging
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, TextClause, event, select, text
 
-from fleet.adapters.sql.database import Database
+from fleet.adapters.sql.database import Database, database_url
+from fleet.adapters.sql.sqlite_connections import PatientConnection
 from fleet.ground.errors import SlowQuery
 
 MINE, OTHER = 1, 2
@@ -86,3 +89,25 @@ async def test_a_statement_whose_caller_has_gone_costs_no_connection(
     await asyncio.sleep(0)
     assert not lost
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+async def test_a_statement_of_sqlite_visits_the_thread_of_its_connection_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits, visit = [], PatientConnection._execute
+
+    async def count(connection: PatientConnection, *arguments: Any, **named: Any) -> Any:
+        visits.append(arguments)
+        return await visit(connection, *arguments, **named)
+
+    monkeypatch.setattr(PatientConnection, "_execute", count)
+    database = Database(database_url(f"sqlite:///{tmp_path / 'x.db'}"))
+    async with database.writing() as connection:
+        await connection.execute(text("CREATE TABLE t (n INTEGER)"))
+        visits.clear()
+        added = await connection.execute(text("INSERT INTO t VALUES (1), (2) RETURNING n"))
+        assert list(added.scalars()) == [1, 2]
+        changed = await connection.execute(text("UPDATE t SET n = :n"), [{"n": 5}, {"n": 6}])
+        assert changed.rowcount == 4
+        assert len(visits) == 2
+    await database.close()
