@@ -6,7 +6,7 @@ from typing import Final, cast
 from fleet.adapters.redis.client.store import Store
 
 MOST: Final = 2
-"""Notifications without a request of the idle device."""
+"""Notifications without a request of the idle device, after which it is sent none."""
 _FIELD: Final = "nofetch"
 
 
@@ -16,13 +16,15 @@ class NotifyFaults:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def off(self, mac: str, firmware: str) -> bool:
-        """Return whether the device is sent no notifications."""
-        return await self._count(mac, firmware) >= MOST
+    async def count(self, mac: str, firmware: str) -> int:
+        """Return how many it has not fetched; with `MOST` it is sent none."""
+        asked = self._store.client.hget(self._store.keys.device(mac), _FIELD)
+        count, _, known = (await self._store.ask(cast("Awaitable[str | None]", asked)) or "").partition(" ")
+        return int(count) if known == firmware and count.isdecimal() else 0
 
     async def add(self, mac: str, firmware: str) -> bool:
         """Count one more; return whether it was the one that was too many."""
-        count = await self._count(mac, firmware) + 1
+        count = await self.count(mac, firmware) + 1
         key = self._store.keys.device(mac)
         await self._store.ask(self._store.client.hset(key, _FIELD, f"{count} {firmware}"))
         return count == MOST
@@ -30,8 +32,3 @@ class NotifyFaults:
     async def forget(self, mac: str) -> None:
         """Take back what was counted: the device has fetched one."""
         await self._store.ask(self._store.client.hdel(self._store.keys.device(mac), _FIELD))
-
-    async def _count(self, mac: str, firmware: str) -> int:
-        asked = self._store.client.hget(self._store.keys.device(mac), _FIELD)
-        count, _, known = (await self._store.ask(cast("Awaitable[str | None]", asked)) or "").partition(" ")
-        return int(count) if known == firmware and count.isdecimal() else 0

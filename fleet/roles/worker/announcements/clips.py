@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from fleet.adapters.redis.agents.known_agents import KnownAgents
@@ -21,6 +21,15 @@ log = logging.getLogger(__name__)
 SECONDS: Final = 90.0
 """Longest wait for a clip."""
 _LOOK_SECONDS: Final = 0.2
+KNOWN_SECONDS: Final = 10.0
+"""How long a clip that was found is not looked for again: its life is much longer, and thousands of devices want it."""
+_MOST_KNOWN: Final = 256
+
+
+class _Made(NamedTuple):
+    clip: str
+    ms: int
+    until: float
 
 
 class ClipOrders:
@@ -35,6 +44,8 @@ class ClipOrders:
 
     def __init__(self, clips: Clips, agents: KnownAgents, directory: EdgeDirectory, inboxes: Inboxes) -> None:
         self._clips, self._agents, self._directory, self._inboxes = clips, agents, directory, inboxes
+        self._known: dict[tuple[str, str, str], _Made] = {}
+        """Clips that were there a moment ago, by agent, text and language."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """One device asks for a clip at a time; the others find it made."""
 
@@ -46,10 +57,24 @@ class ClipOrders:
             Unavailable: Redis does not answer.
         """
         (digest,) = await self._agents.compiled.of_devices([mac])
+        asked = digest, announcement.text, announcement.language
+        if known := self._recall(asked):
+            return known.clip, known.ms
         clip = clip_of(await self._agents.find(digest), announcement)
         turn = self._turns.setdefault(clip, asyncio.Lock())
         async with turn:
-            return clip, await self._wait(clip, digest, announcement)
+            if known := self._recall(asked):
+                return known.clip, known.ms
+            ms = await self._wait(clip, digest, announcement)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[asked] = _Made(clip, ms, asyncio.get_running_loop().time() + KNOWN_SECONDS)
+        return clip, ms
+
+    def _recall(self, asked: tuple[str, str, str]) -> _Made | None:
+        """Return a clip that was there a moment ago."""
+        known = self._known.get(asked)
+        return known if known is not None and asyncio.get_running_loop().time() < known.until else None
 
     async def _wait(self, clip: str, digest: str, announcement: DeviceAnnouncement) -> int:
         try:

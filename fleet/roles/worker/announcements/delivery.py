@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from fleet.adapters.redis.announcements.clips import Clips
 from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRecord
 from fleet.adapters.redis.devices.devices import DeviceRecord
+from fleet.adapters.redis.devices.notify_faults import MOST as MOST_FAULTS
 from fleet.adapters.redis.devices.notify_faults import NotifyFaults
 from fleet.adapters.redis.sessions.replies import Reply
 from fleet.adapters.redis.sessions.sessions import SessionRecord
@@ -20,7 +21,7 @@ from fleet.ground.errors import Overloaded, ProviderError, Unavailable
 from fleet.ground.metrics import announcements as counted
 from fleet.roles.worker.announcements.clips import ClipOrders
 from fleet.roles.worker.announcements.pauses import AnswerPauses
-from fleet.roles.worker.announcements.receipts import ClipReceipts
+from fleet.roles.worker.announcements.receipts import AwaitedClip, ClipReceipts
 from fleet.roles.worker.calls.device_calls import Outcome
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
@@ -115,31 +116,34 @@ class AnnouncementDelivery:
             left = left[left.index(known.way) + 1 :]
             if state := await self._go_on(order, known.way, known):
                 return _outcome(known.way, state)
+        device, speaks = await self._look(order.mac)
         for way in left:
-            if way in announcement.ways and (state := await self._take(order, way)):
+            if way not in announcement.ways or way == "wake" or not device.online:
+                continue
+            if (way == "speech" and not speaks) or (way == "notify" and speaks):
+                continue
+            if state := await self._take(order, way, device):
                 return _outcome(way, state)
-        online = (await self._resources.devices.read(order.mac)).online
-        return Outcome("not_sent", AWAKE_LATER if online else OFFLINE)
+            device, speaks = await self._look(order.mac)
+        return Outcome("not_sent", AWAKE_LATER if device.online else OFFLINE)
 
-    async def _take(self, order: DeviceDelivery, way: Way) -> State | None:
+    async def _look(self, mac: str) -> tuple[DeviceRecord, bool]:
+        """Return a device as it is now, and whether it is in a session in which it can speak."""
+        return await self._resources.devices.read(mac), await self._session(mac) is not None
+
+    async def _take(self, order: DeviceDelivery, way: Way, device: DeviceRecord) -> State | None:
         """Try one way; return None if the device has not got it by this way."""
-        device = await self._resources.devices.read(order.mac)
-        session = await self._resources.sessions.read(order.mac)
-        speaks = session is not None and bool(session.edge)
-        if not device.online:
-            return None
         match way:
             case "speech":
-                state = await self._speak(order) if speaks else None
+                return await self._speak(order)
             case "notify":
-                state = None if speaks else await self._notify(order, device)
+                return await self._notify(order, device)
             case "alert":
-                state = await self._alert(order, device)
+                return await self._alert(order, device)
             case "wake":
                 return None
             case _:
                 assert_never(way)
-        return state
 
     async def _go_on(self, order: DeviceDelivery, way: Way, known: DeliveryRecord) -> State | None:
         match way:
@@ -148,7 +152,7 @@ class AnnouncementDelivery:
             case "notify":
                 with self._receipts.awaiting(order.delivery) as awaited:
                     clip = await self._clip(order)
-                    return await self._follow(order, awaited.taken, awaited.ended, clip[1] if clip else 0, known)
+                    return await self._follow(order, awaited, clip[1] if clip else 0, known)
             case "alert":
                 return "sent"
             case "wake":
@@ -208,7 +212,10 @@ class AnnouncementDelivery:
         """Let an idle device fetch the clip."""
         known = dialects.find(device.dialect).capabilities.notifications and notify.is_known(device.firmware)
         base = address_for(self._resources.settings, device)
-        if not known or base is None or await self._faults.off(order.mac, device.firmware):
+        if not known or base is None:
+            return None
+        faults = await self._faults.count(order.mac, device.firmware)
+        if faults >= MOST_FAULTS:
             return None
         clip = await self._clip(order)
         if clip is None:
@@ -220,26 +227,27 @@ class AnnouncementDelivery:
                 order.shard.publish(order.mac, NotifyCommand(url, order.announcement.text), device.dialect)
             except (Unavailable, Overloaded):
                 return None
-            return await self._follow(order, awaited.taken, awaited.ended, clip[1], None)
+            return await self._follow(order, awaited, clip[1], None, faults)
 
     async def _follow(
         self,
         order: DeviceDelivery,
-        taken: asyncio.Event,
-        ended: asyncio.Event,
+        awaited: AwaitedClip,
         clip_ms: int,
         known: DeliveryRecord | None,
+        faults: int = 1,
     ) -> State | None:
         """Wait for the device's request, then for the end of it."""
         if known is None or not known.taken:
-            known = await self._receipts.look(order.delivery, taken, TAKEN_SECONDS)
+            known = await self._receipts.look(order.delivery, awaited.taken, TAKEN_SECONDS)
         if not known.taken:
             counted.deliveries.add("notify", "not_taken")
             await self._judge_silence(order)
             return None
-        await self._faults.forget(order.mac)
+        if faults:
+            await self._faults.forget(order.mac)
         if known.end is None:
-            known = await self._receipts.look(order.delivery, ended, clip_ms / 1000 + LINGER_SECONDS)
+            known = await self._receipts.look(order.delivery, awaited.ended, clip_ms / 1000 + LINGER_SECONDS)
         if known.end != "closed":
             return "taken"
         return "played" if known.ms >= clip_ms - QUEUE_MS else "cut_short"

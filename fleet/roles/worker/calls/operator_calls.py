@@ -150,7 +150,7 @@ class OperatorCallRunner:
         mac, place = call.device, _Place(self._starts)
         if call.announcement is not None:
             deliver = partial(self._announcements.deliver, shard, mac, call.call, call.announcement)
-            return await deliver_once(self._resources.calls, shard, mac, call.call, deliver)
+            return await deliver_once(self._resources.calls, mac, end, deliver)
         loop = asyncio.get_running_loop()
         due: asyncio.Future[None] = loop.create_future()
         sent: asyncio.Future[Outcome] = loop.create_future()

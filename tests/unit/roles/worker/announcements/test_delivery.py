@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from fleet.adapters.redis.announcements.clips import Clip, Clips
+from fleet.adapters.redis.announcements.clips import Clip, Clips, ClipState
 from fleet.adapters.redis.announcements.deliveries import Deliveries
 from fleet.adapters.redis.sessions.replies import Reply
 from fleet.adapters.redis.shards.operator_calls import CallRecord, OperatorCalls
 from fleet.core.rates import Rate
 from fleet.ground.tasks import running
+from fleet.roles.worker.announcements.clips import KNOWN_SECONDS
 from fleet.roles.worker.announcements.pauses import AnswerPauses
 from fleet.roles.worker.announcements.receipts import ClipReceipts
 from fleet.roles.worker.calls.device_calls import DeviceCalls
@@ -124,6 +125,26 @@ async def test_a_clip_is_made_once_for_all_who_want_it_and_fetched_once_by_each(
         await desk.fetch(await desk.notified(3), CLIP_MS)
         await desk.ended("other")
     assert desk.made == 2
+
+
+async def test_a_clip_that_is_made_is_looked_for_once_in_a_while_and_not_by_each_device(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, find = [], Clips.find
+
+    async def count(clips: Clips, clip: str) -> ClipState:
+        looks.append(clip)
+        return await find(clips, clip)
+
+    monkeypatch.setattr(Clips, "find", count)
+    async with desk.worker():
+        for number, pause in enumerate((0.0, 0.0, KNOWN_SECONDS)):
+            await elapse(pause)
+            before = len(looks)
+            await desk.put(f"call-{number}")
+            await desk.fetch(await desk.notified(number + 1), CLIP_MS)
+            assert (await desk.ended(f"call-{number}")).text == "notify: played"
+            assert (len(looks) > before) is (number != 1)
 
 
 async def test_a_device_that_does_not_fetch_gets_the_next_way_and_after_two_of_them_no_more_clips(desk: Desk) -> None:
