@@ -3,7 +3,14 @@
 from pydantic import SecretStr, field_serializer
 
 from fleet.client.call import Call, Nothing
-from fleet.wire.control.providers import NewProvider, Provider, ProviderChange, ProviderProof
+from fleet.wire.control.providers import (
+    NewProvider,
+    Provider,
+    ProviderChange,
+    ProviderProof,
+    VoiceSample,
+    VoiceTrial,
+)
 from fleet.wire.control.shapes import ListPage
 
 
@@ -48,3 +55,8 @@ def remove(provider: int) -> Call[Nothing]:
 def prove(provider: int) -> Call[ProviderProof]:
     """Ask the endpoint of a provider for its models."""
     return Call("POST", f"/providers/{provider}:test", ProviderProof)
+
+
+def speak(provider: int, trial: VoiceTrial) -> Call[VoiceSample]:
+    """Let the voice of a provider read a text."""
+    return Call("POST", f"/providers/{provider}:speak", VoiceSample, body=trial)

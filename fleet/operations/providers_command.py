@@ -1,5 +1,6 @@
 """`fleet providers`: the catalogue of endpoints that agents name, over control. Keys are never arguments."""
 
+import base64
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +16,11 @@ from fleet.operations.inputs import checked, read_secret
 from fleet.operations.json_output import AsJson, print_json, print_result
 from fleet.operations.listing import print_list
 from fleet.operations.named_objects import find_provider
-from fleet.wire.control.providers import NewProvider, Provider, ProviderChange
+from fleet.wire.control.providers import NewProvider, Provider, ProviderChange, VoiceTrial
 
-app = typer.Typer(help="Providers that agents name: list, add, change, set-key, test, remove.", no_args_is_help=True)
+app = typer.Typer(
+    help="Providers that agents name: list, add, change, set-key, test, speak, remove.", no_args_is_help=True
+)
 
 Name = Annotated[str, typer.Argument(help="Name of the provider.")]
 KeyFile = Annotated[Path | None, typer.Option(help="File with the API key; - is the standard input.")]
@@ -119,6 +122,23 @@ async def prove(settings: Settings, name: Name, as_json: AsJson = False) -> int:
         for model in proof.models:
             typer.echo(f"  {visible(model)}")
     return 0 if proof.reachable else 1
+
+
+@app.command()
+@operation
+async def speak(
+    settings: Settings,
+    name: Name,
+    text: Annotated[str, typer.Argument(help="What the voice reads.")],
+    file: Annotated[Path, typer.Option("--out", help="File for the sound, a WAV file.")],
+    voice: Annotated[str, typer.Option(help="Name of the voice at its provider; empty for the first one.")] = "",
+) -> None:
+    """Let the voice of a provider read a text, and write it to a file."""
+    trial = checked(VoiceTrial, {"text": text, "voice": voice})
+    async with open_control(settings) as control:
+        sample = await control.send(providers.speak((await find_provider(control, name)).id, trial))
+    file.write_bytes(base64.b64decode(sample.wav))
+    typer.echo(f"{visible(name)} began after {sample.first_seconds:g} s, and was ready after {sample.seconds:g} s")
 
 
 @app.command()

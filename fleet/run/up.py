@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from fleet.adapters.files import endpoints
 from fleet.adapters.files.keys_file import keys_path, load_or_make_secret_keys
 from fleet.adapters.net.mqtt.broker import broker_address
-from fleet.adapters.net.own_address import own_address
+from fleet.adapters.net.own_address import ota_url
 from fleet.adapters.redis.access.watch import AccessWatch
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.client.url import parse_redis_url
@@ -95,7 +95,8 @@ async def up(
         await enter(gateway(settings, store, resources.broker, tools))
         await kept.tried.wait()
         stack.enter_context(readiness.serving())
-        ota, console = _ota_url(settings, server.port), _console_url(settings, kept.port)
+        ota = ota_url(settings.public_host, settings.http_host, server.port, tls=settings.tls_cert is not None)
+        console = _console_url(settings, kept.port)
         await enter(panel.shown(ota, console, listeners(settings, server.port, kept.port)))
         log.info("fleet is up", extra={"ota": ota})
         await while_up()
@@ -277,10 +278,3 @@ class _Port(NamedTuple):
 def _console_url(settings: Settings, port: int | None) -> str:
     """Return where operators find control; empty if it does not run."""
     return f"{control_url(settings, port)}/" if port else ""
-
-
-def _ota_url(settings: Settings, port: int) -> str:
-    listening = settings.http_host
-    host = settings.public_host or (own_address() if listening == ANY_ADDRESS else listening)
-    scheme = "http" if settings.tls_cert is None else "https"
-    return f"{scheme}://{host}:{port}/xiaozhi/ota/"

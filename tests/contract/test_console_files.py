@@ -26,8 +26,10 @@ _IMPORT = re.compile(r'(?:from|import)\s*\(?\s*"([^"]+)"')
 
 
 def catalogue(language: str) -> dict[str, str]:
-    texts: dict[str, str] = json.loads((CONSOLE / f"locale/{language}.json").read_text(encoding="utf-8"))
-    return texts
+    """Return the texts of a language, in the order of the file."""
+    texts: dict[str, list[str]] = json.loads((CONSOLE / "texts.json").read_text(encoding="utf-8"))
+    assert {len(text) for text in texts.values()} == {len(LANGUAGES)}
+    return {key: text[LANGUAGES.index(language)] for key, text in texts.items()}
 
 
 def sources() -> str:

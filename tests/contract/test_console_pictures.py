@@ -25,7 +25,8 @@ def test_there_are_exactly_these_pictures_and_they_are_small() -> None:
 def test_every_page_of_the_menu_has_a_place_and_a_picture() -> None:
     menu = re.findall(r'\["([a-z]+)", "[a-z]+", \[', (CONSOLE / "core/shell.js").read_text(encoding="utf-8"))
     assert len(menu) > 15
-    shown = {PLACES[name].partition("?")[0] for name in SHOWN if name in PLACES}
+    assert PLACES["start-device"].startswith("#/start/"), "the picture of the page that leads through the steps"
+    shown = {PLACES[name].partition("?")[0] for name in SHOWN if name in PLACES} | {"#/start"}
     assert {"#/" if page == "overview" else f"#/{page}" for page in menu} <= shown
 
 

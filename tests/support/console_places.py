@@ -35,6 +35,7 @@ PLACES: Final = {
     "jobs": "#/jobs",
     "job": "#/jobs/2",
     "new-job": "#/jobs?make=1&query=tag.site%3Dberlin",
+    "firmware": "#/firmware",
     "announcements": "#/announcements",
     "talk": "#/talk",
     "agents": "#/agents",
@@ -46,6 +47,11 @@ PLACES: Final = {
     "alerts": "#/alerts",
     "alert": "#/alerts/1",
     "alert-rules": "#/alerts/rules",
+    "start": "#/start",
+    "start-models": "#/start/models",
+    "start-language": "#/start/language",
+    "start-device": "#/start/device",
+    "start-talk": "#/start/talk",
     "usage": "#/usage",
     "audit": "#/audit",
     "accounts": "#/accounts",
@@ -75,19 +81,22 @@ class DialogPlace:
 
 
 DIALOGS: Final = (
-    DialogPlace("parts/add-device.js", "devices", "devices.add"),
+    DialogPlace("parts/admit.js", "devices", "devices.add"),
     DialogPlace("pages/device.js", "device", "device.revoke", "details.menu > summary"),
     DialogPlace("pages/device.js", "device", "edit"),
-    DialogPlace("parts/device-tools.js", "device-tools", "tools.call", "details.tool:last-of-type > summary"),
+    DialogPlace("parts/device-calls.js", "device-tools", "tools.call", "details.tool:last-of-type > summary"),
     DialogPlace("pages/device.js", "device-memory", "memory.clear"),
     DialogPlace("pages/conversations.js", "conversation", "delete"),
     DialogPlace("pages/groups.js", "group", "delete"),
     DialogPlace("pages/groups.js", "groups", "groups.make"),
     DialogPlace("pages/jobs.js", "job", "jobs.stop"),
+    DialogPlace("parts/images.js", "firmware", "firmware.upload"),
+    DialogPlace("parts/images.js", "firmware", "firmware.back"),
+    DialogPlace("pages/firmware.js", "firmware", "firmware.delete"),
     DialogPlace("pages/agents.js", "agents", "agents.make"),
     DialogPlace("pages/agents.js", "agent", "agents.publish"),
     DialogPlace("pages/agents.js", "agent", "delete"),
-    DialogPlace("pages/providers.js", "models", "providers.make"),
+    DialogPlace("parts/provider.js", "models", "providers.make"),
     DialogPlace("pages/providers.js", "models", "providers.delete"),
     DialogPlace("pages/alerts.js", "alert", "alerts.acknowledge"),
     DialogPlace("pages/audit.js", "audit", "details"),
@@ -101,8 +110,8 @@ DIALOGS: Final = (
 
 def catalogue(language: Language) -> dict[str, str]:
     """Return all texts of a language by their keys."""
-    texts: dict[str, str] = json.loads((CONSOLE / f"locale/{language}.json").read_text(encoding="utf-8"))
-    return texts
+    texts: dict[str, list[str]] = json.loads((CONSOLE / "texts.json").read_text(encoding="utf-8"))
+    return {key: text[list(LOCALES).index(language)] for key, text in texts.items()}
 
 
 def show(page: Page, place: str) -> None:

@@ -36,6 +36,7 @@ from tests.support.control_server import FULL, ControlStage, control_stage, empt
 from tests.support.job_site import JobSite
 from tests.support.memory_store import memory_store
 from tests.support.migrated import migrated_sqlite
+from tests.support.offered_firmware import image_of
 
 T = TypeVar("T")
 Kind = Literal["full", "shown", "empty", "new"]
@@ -90,7 +91,7 @@ class ConsoleSite:
 
     @classmethod
     @contextmanager
-    def running(cls, folder: Path, kind: Kind = "full") -> Iterator["ConsoleSite"]:
+    def running(cls, folder: Path, kind: Kind = "full", **settings: Any) -> Iterator["ConsoleSite"]:
         """Run a site beside the block: with the fleet, with one for pictures, with a token alone, or with nothing."""
         ready, over = threading.Event(), threading.Event()
         found: list[ConsoleSite] = []
@@ -98,7 +99,7 @@ class ConsoleSite:
         async def work() -> None:
             database, store = Database(database_url(await migrated_sqlite(folder / "fleet.db"))), await memory_store()
             serve = empty_control if kind == "new" else control_stage
-            async with serve(database, store, folder, rate_control="10000/100000") as stage:
+            async with serve(database, store, folder, rate_control="10000/100000", **settings) as stage:
                 site = cls(stage, asyncio.get_running_loop(), FRIENDLY if kind == "shown" else STRANGE)
                 if kind in ("full", "shown"):
                     await site.fill()
@@ -241,6 +242,9 @@ class ConsoleSite:
         await self.ask("POST /v1/agents", json={"name": "teacher", "draft": {"language": "zh"}})
         provider = {"name": "house", "kind": "chat", "base_url": "http://127.0.0.1:9/v1", "model": "qwen3-8b"}
         await self.ask("POST /v1/providers", json=provider)
+        for version in ("2.4.2", "2.5.0"):
+            await self._add_image(version)
+        await self._add_image("words-7", "assets")
         await AccountRows(self.stage.database).add(1, "mia", "operator", "no hash", _now())
 
     async def _add_alert(self) -> None:
@@ -251,6 +255,11 @@ class ConsoleSite:
         async with self.stage.database.writing() as connection:
             await connection.execute(insert(ALERT), alert)
             await connection.execute(insert(ALERT_SUBJECT), subjects)
+
+    async def _add_image(self, version: str, kind: str = "firmware") -> None:
+        path = f"POST /v1/firmware?board={BOARDS[0]}&version={version}&kind={kind}"
+        headers = {"Content-Type": "application/octet-stream"}
+        await self.ask(path, content=image_of(version, 3_000_000), headers=headers)
 
     async def _add_jobs(self) -> None:
         site, tool = JobSite(self.stage.database, self.stage.services.store), "self.reboot"

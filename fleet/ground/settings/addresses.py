@@ -77,9 +77,9 @@ class AddressGroup(SettingGroup):
     """Label of that node that overrides its external address."""
     stun_servers: str = setting("", ("edge",), syntax="host[:port],…", unset="the edge queries none", roles_only=True)
     """STUN servers that an edge queries for its address if no other setting gives it."""
-    http_host: str = setting(ANY_ADDRESS, ("api",), syntax=_LISTENING)
+    http_host: str = setting(ANY_ADDRESS, ("api", "control"), syntax=_LISTENING)
     """Address on which the api listens."""
-    http_port: int = setting(8000, ("worker", "api"), syntax="port", ge=0, le=65535)
+    http_port: int = setting(8000, ("worker", "api", "control"), syntax="port", ge=0, le=65535)
     """HTTP port of the api: bootstrap, photos, operators, health. A worker sends it to cameras if FLEET_HTTP_PUBLIC is
     not set."""
     http_public: str | None = setting(

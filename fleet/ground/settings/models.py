@@ -126,9 +126,9 @@ class ModelGroup(SettingGroup):
         masked="part",
     )
     """Endpoint for voices: `audio/speech` with `pcm`."""
-    tts_model: str = setting("tts-1", ("edge",), variable="TTS_MODEL")
+    tts_model: str = setting("tts-1", ("edge", "control"), variable="TTS_MODEL")
     """Name of the model for voices."""
-    tts_voice: str = setting("alloy", ("edge",), variable="TTS_VOICE")
+    tts_voice: str = setting("alloy", ("edge", "control"), variable="TTS_VOICE")
     """Voice of that model."""
     tts_api_key: SecretStr | None = setting(None, ("edge",), variable="TTS_API_KEY", unset=_NONE)
     """Key of the endpoint for voices."""
@@ -136,7 +136,9 @@ class ModelGroup(SettingGroup):
         None, ("edge",), variable="TTS_LANGUAGE", syntax="a value that the endpoint accepts, such as `en`", unset=_NONE
     )
     """Language in requests to the endpoint for voices."""
-    tts_sample_rate: int = setting(24000, ("edge",), variable="TTS_SAMPLE_RATE", unit="hertz", ge=8000, le=48000)
+    tts_sample_rate: int = setting(
+        24000, ("edge", "control"), variable="TTS_SAMPLE_RATE", unit="hertz", ge=8000, le=48000
+    )
     """Sample rate of the PCM that the endpoint returns. With a wrong rate speech sounds too high or too low."""
     tts_timeout: float = setting(5.0, ("edge",), variable="TTS_TIMEOUT", unit="seconds", gt=0)
     """Time to wait for the endpoint's first chunk of audio, and for each further one."""

@@ -30,7 +30,7 @@ class TlsGroup(SettingGroup):
     """The certificate's key, without a password."""
     mqtts_port: int = setting(FIRMWARE_PORT, ("front",), syntax="port", ge=0, le=65535)
     """MQTT port with TLS of the front. Devices always connect to 8883, so forward that port to this one."""
-    https_port: int = setting(8443, ("worker", "api"), syntax="port", ge=0, le=65535)
+    https_port: int = setting(8443, ("worker", "api", "control"), syntax="port", ge=0, le=65535)
     """HTTPS port of the api. A worker sends it to cameras if FLEET_HTTP_PUBLIC is not set."""
     tls_only: bool = setting(False, ("api", "gateway", "front"))
     """Limit plain MQTT, HTTP and WebSocket to this machine: listen on 127.0.0.1. Needs FLEET_TLS_CERT."""

@@ -28,3 +28,10 @@ class ControlSettings:
     tls_cert: Path | None
     firmware_dir: Path | None
     http_public: str | None
+    public_host: str | None
+    http_host: str
+    http_port: int
+    https_port: int
+    tts_model: str
+    tts_voice: str
+    tts_sample_rate: int

@@ -91,9 +91,14 @@ class FirstAccount(Shape):
 
 
 class FirstAccountState(Shape):
-    """Whether a code can be entered that makes the first owner."""
+    """Whether a code can be entered that makes the first owner.
+
+    `owned` says whether there is a token or an account, `accounts` whether somebody can sign in with a password.
+    """
 
     open: bool
+    owned: bool
+    accounts: bool
 
 
 class AccountSession(Shape):

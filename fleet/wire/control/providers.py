@@ -71,6 +71,24 @@ class Provider(Shape):
     sample_rate: int
 
 
+class VoiceTrial(Shape):
+    """A text that a voice is to read."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Good morning."}]})
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
+    voice: Text = ""
+    """Its name at the provider; empty for the provider's first one."""
+
+
+class VoiceSample(Shape):
+    """What a voice made of a text: a WAV file in Base64, and after how many seconds the first of it came."""
+
+    wav: str
+    first_seconds: float
+    seconds: float
+
+
 class ProviderProof(Shape):
     """What the endpoint of a provider answered when it was asked for its models."""
 

@@ -27,6 +27,13 @@ class DatabaseState(Shape):
     revision: str
 
 
+class SiteState(Shape):
+    """What devices are told: the address that people enter into them, and the time zone of those without an own one."""
+
+    ota_url: str
+    timezone: str
+
+
 class System(Shape):
     """The whole site. `events_waiting` are events that the shards wrote and control has not read yet."""
 
@@ -37,5 +44,6 @@ class System(Shape):
     workers: list[WorkerState]
     edges: list[EdgeState]
     events_waiting: int
+    site: SiteState
     leader: str | None
     """The process of control that does the work in the background."""

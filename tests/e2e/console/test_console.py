@@ -253,7 +253,7 @@ def test_a_new_server_gets_its_owner_who_signs_out_and_in(visit: Visit, tmp_path
         page.get_by_role("textbox", name="Name").fill("ling")
         page.get_by_label("Password").fill(password)
         page.get_by_role("button", name="Begin").click()
-        expect(page.get_by_role("heading", name="Connect your first device")).to_be_visible()
+        expect(page.get_by_role("heading", name="Getting started", level=1)).to_be_visible()
         go(page, "#/accounts")
         expect(page.get_by_role("combobox", name="Role of ling")).to_have_value("owner")
         page.reload()

@@ -113,18 +113,21 @@ async def test_lists_come_in_pages(stage: ControlStage) -> None:
 
 async def test_the_code_of_the_console_makes_the_first_owner_once(database: Database, tmp_path: Path) -> None:
     async with empty_control(database, await memory_store(), tmp_path) as empty, console_browser(empty) as browser:
-        assert (await browser.ask("GET /v1/accounts:first")).json() == {"open": False}
+        nobody = {"owned": False, "accounts": False}
+        assert (await browser.ask("GET /v1/accounts:first")).json() == {**nobody, "open": False}
         given = {"name": "ling", "password": PASSWORD}
         answer = await browser.ask("POST /v1/accounts:first", json={**given, "code": "AAAA-AAAA-AAAA-AAAA"})
         assert is_problem(answer, 403, "wrong-code")
         code = await empty.services.first_token.make(empty.database)
-        assert (await browser.ask("GET /v1/accounts:first")).json() == {"open": True}
+        assert (await browser.ask("GET /v1/accounts:first")).json() == {**nobody, "open": True}
         foreign = {"Origin": "https://evil.example"}
         answer = await browser.ask("POST /v1/accounts:first", json={**given, "code": code}, headers=foreign)
         assert is_problem(answer, 403, "foreign-page")
         answer = await browser.ask("POST /v1/accounts:first", json={**given, "code": code})
         assert (answer.status_code, answer.json()["role"]) == (201, "owner")
         assert (await browser.ask("GET /v1/me")).json()["scopes"] == sorted(SCOPES)
+        owned = {"open": False, "owned": True, "accounts": True}
+        assert (await browser.ask("GET /v1/accounts:first")).json() == owned
         for path, body in (("accounts:first", {**given, "name": "thief"}), ("tokens:first", {})):
             answer = await browser.ask(f"POST /v1/{path}", json={**body, "code": code})
             assert is_problem(answer, 403, "wrong-code"), path

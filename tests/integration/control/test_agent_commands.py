@@ -2,6 +2,7 @@
 
 import json
 import stat
+import wave
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.support.control_operator import Operator
 from tests.support.control_server import control_stage
 from tests.support.memory_store import memory_store
 from tests.support.migrated import migrated_sqlite
+from tests.support.openai_server import Answer, run_openai_server
 
 MAC = "02:00:00:00:00:01"
 SECRET = new_key()
@@ -159,6 +161,18 @@ async def test_a_provider_is_changed_in_place_and_only_where_it_is_named(operato
         assert reason in await run("providers", "change", "house", *words, code=2)
     assert "there is no provider barn" in await run("providers", "change", "barn", "--model", "x", code=2)
     assert "sk-" not in await run("audit", "--export")
+
+
+async def test_a_voice_of_a_provider_is_written_to_a_file(operator: Operator, tmp_path: Path) -> None:
+    with run_openai_server() as server:
+        server.speech(Answer([b"\x00\x20" * 2_400], kind="audio/pcm"))
+        await operator.row("providers", "add", "house", "voice", "--base-url", server.url)
+        file = tmp_path / "hello.wav"
+        said = await operator.run("providers", "speak", "house", "Hello", "--voice", "anna", "--out", str(file))
+        assert "house began after" in said
+        with wave.open(str(file)) as sound:
+            assert (sound.getframerate(), sound.getnframes()) == (24_000, 2_400)
+        assert server.requests[-1].json["voice"] == "anna"
 
 
 async def test_tokens_are_made_by_control_and_those_of_other_roles_in_the_file(operator: Operator) -> None:

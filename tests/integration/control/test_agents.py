@@ -1,5 +1,9 @@
 """Agents, versions, assignments and providers over the REST API, down to what Redis then has."""
 
+import asyncio
+import base64
+import io
+import wave
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +22,16 @@ from fleet.adapters.sql.schema import ASSIGNMENT, GROUP, GROUP_MEMBER
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, TextDelta, TokensUsed, TokenUsage, ToolOffer
 from fleet.ground.errors import SlowQuery
 from fleet.roles.control.agents.compiler import AgentCompiler
+from fleet.roles.control.agents.voice_sample import LONGEST_SOUND
+from fleet.roles.control.routes import providers
 from fleet.wire.agents import CompiledAgent
 from tests.support.control_server import FULL, STRANGER, ControlStage, control_stage
 from tests.support.memory_store import memory_store
+from tests.support.openai_server import Answer, refused, run_openai_server
 
 SECRET = new_key()
+SOUND = b"\x00\x20\x00\xe0" * 1_000
+"""An eighth of a second at 16 kHz."""
 MAC, OTHER = "aa:bb:cc:dd:ee:01", "aa:bb:cc:dd:ee:02"
 THIRD = "aa:bb:cc:dd:ee:03"
 
@@ -246,6 +255,53 @@ async def test_a_key_comes_in_and_never_out(site: Site) -> None:
     await site.ask(f"PATCH /v1/agents/{agent}", json={"draft": draft})
     assert "no provider house" in str(await site.ask(f"POST /v1/agents/{agent}:publish", 422))
     await site.ask(f"GET /v1/providers/{provider}", 404, token=STRANGER)
+
+
+async def test_a_voice_reads_a_text_that_a_person_can_hear(site: Site) -> None:
+    body = {"name": "speaker", "kind": "voice", "voices": ["anna", "ben"], "sample_rate": 16_000, "key": "sk-secret-1"}
+    with run_openai_server() as server:
+        server.speech(Answer([SOUND], kind="audio/pcm"))
+        made = await site.ask("POST /v1/providers", 201, json={**body, "base_url": server.url})
+        path = f"POST /v1/providers/{made['id']}:speak"
+        sample = await site.ask(path, json={"text": "Hello"})
+        with wave.open(io.BytesIO(base64.b64decode(sample["wav"]))) as sound:
+            assert (sound.getframerate(), sound.getnchannels()) == (16_000, 1)
+            assert sound.readframes(sound.getnframes()) == SOUND
+        assert 0 < sample["first_seconds"] <= sample["seconds"]
+        asked = server.requests[-1]
+        assert (asked.json["voice"], asked.json["model"], asked.json["input"]) == ("anna", "tts-1", "Hello")
+        assert asked.headers["authorization"] == "Bearer sk-secret-1"
+        await site.ask(path, json={"text": "Hello", "voice": "ben"})
+        assert server.requests[-1].json["voice"] == "ben"
+        server.speech(Answer([SOUND * 500], kind="audio/pcm"))
+        sample = await site.ask(path, json={"text": "Hello"})
+        assert len(base64.b64decode(sample["wav"])) == 44 + LONGEST_SOUND * 16_000 * 2
+        server.speech(refused(401))
+        answer = await site.ask(path, 502, json={"text": "Hello"})
+        assert answer["code"] == "model-failed" and "sk-secret" not in str(answer)
+        await site.ask(path, 404, token=STRANGER, json={"text": "Hello"})
+        await site.ask(path, 422, json={"text": "x" * 201})
+        reader = await site.stage.add_token("flt_reader", "agents:read")
+        await site.ask(path, 403, token=reader, json={"text": "Hello"})
+    chat = await site.ask(
+        "POST /v1/providers", 201, json={"name": "c", "kind": "chat", "base_url": "http://127.0.0.1:9"}
+    )
+    answer = await site.ask(f"POST /v1/providers/{chat['id']}:speak", 422, json={"text": "Hello"})
+    assert answer["code"] == "no-endpoint"
+
+
+async def test_few_voices_are_tried_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(providers, "MOST_SAMPLES", 1)
+    with run_openai_server() as server:
+        server.speech(Answer(then="silent"))
+        body = {"name": "speaker", "kind": "voice", "base_url": server.url}
+        path = f"/v1/providers/{(await site.ask('POST /v1/providers', 201, json=body))['id']}:speak"
+        first = asyncio.create_task(site.stage.ask(f"POST {path}", json={"text": "Hello"}), name="first")
+        while not server.requests:
+            await asyncio.sleep(0.02)
+        assert (await site.ask(f"POST {path}", 503, json={"text": "Hello"}))["code"] == "busy"
+        first.cancel()
+        await asyncio.wait({first})
 
 
 async def test_a_draft_is_tried_without_counting_for_anyone(site: Site) -> None:

@@ -10,13 +10,15 @@ import httpx2
 import pytest
 from sqlalchemy import select, text, update
 
+from fleet.adapters.net.own_address import own_address
 from fleet.adapters.sql import database as module
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.idempotency_rows import IdempotencyRows
 from fleet.adapters.sql.schema import IDEMPOTENCY
+from fleet.core.permissions import SYSTEM_READ
 from fleet.roles.control.leader.tidying import Tidying
 from fleet.roles.control.routing import LARGEST_BODY, MOST_VALUES
-from tests.support.control_server import FULL, STRANGER, ControlStage, control_stage
+from tests.support.control_server import FULL, STRANGER, ControlStage, control_stage, empty_control
 from tests.support.memory_store import memory_store
 
 
@@ -24,6 +26,7 @@ def sent(body: bytes) -> dict[str, Any]:
     return {"content": body, "headers": {"Content-Type": "application/json"}}
 
 
+TLS = "https://fleet.example:8443"
 NEW = {"name": "n", "scopes": ["audit:read"]}
 
 
@@ -183,8 +186,27 @@ async def test_the_state_of_the_site_is_shown(stage: ControlStage) -> None:
     found = (await stage.ask("GET /v1/system")).json()
     assert found["database"]["kind"] == ("sqlite" if stage.database.is_sqlite else "postgresql")
     assert found["shards_without_owner"] == list(range(found["shards"]))
+    settings = stage.services.settings
+    assert found["site"] == {"ota_url": f"http://{own_address()}:8000/xiaozhi/ota/", "timezone": settings.timezone}
     assert (await stage.ask("GET /healthz", None)).json() == {"status": "alive"}
     assert (await stage.ask("GET /readyz", None)).json() == {"status": "ready"}
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+async def test_the_address_for_devices_is_that_of_the_settings(database: Database, tmp_path: Path) -> None:
+    for name in ("cert", "key"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    for named, address in (
+        ({"http_public": "https://fleet.example/x"}, "https://fleet.example/x"),
+        ({"public_host": "fleet.example", "http_port": 8001}, "http://fleet.example:8001"),
+        ({"public_host": "fleet.example", "tls_cert": tmp_path / "cert", "tls_key": tmp_path / "key"}, TLS),
+    ):
+        store = await memory_store()
+        async with empty_control(database, store, tmp_path, **named) as stage:
+            token = await stage.add_token(f"flt_{address}", SYSTEM_READ)
+            found = (await stage.ask("GET /v1/system", token)).json()
+            assert found["site"]["ota_url"] == f"{address}/xiaozhi/ota/"
+        await store.close()
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)

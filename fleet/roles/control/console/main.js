@@ -3,7 +3,6 @@ import { html, render } from "./core/ui.js";
 import { language, speak } from "./core/i18n.js";
 import { begin } from "./core/events.js";
 import { me, restore } from "./core/session.js";
-import "./core/theme.js";
 import { Shell } from "./core/shell.js";
 import { SignIn } from "./pages/sign-in.js";
 

@@ -14,17 +14,27 @@ from fleet.core.permissions import AGENTS_READ, PROVIDERS_WRITE
 from fleet.ground.errors import ConfigError, FleetError
 from fleet.roles.control.access import Who
 from fleet.roles.control.agents.compiler import AgentCompiler, changed_fields
+from fleet.roles.control.agents.voice_sample import sample_voice
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import etag, expected_version
-from fleet.wire.control.providers import NewProvider, Provider, ProviderChange, ProviderProof
+from fleet.wire.control.providers import (
+    NewProvider,
+    Provider,
+    ProviderChange,
+    ProviderProof,
+    VoiceSample,
+    VoiceTrial,
+)
 from fleet.wire.control.shapes import ListPage
 
 MOST = 100
 """Providers of a tenant."""
 TEST_SECONDS = 10.0
+MOST_SAMPLES = 4
+"""Voices of all tenants that are tried at a time."""
 ProviderId = Annotated[int, Path(ge=1, le=2**53)]
 _MOST_MODELS = 200
 _PREFIXES = {"chat": "LLM", "recognition": "ASR", "voice": "TTS"}
@@ -38,12 +48,14 @@ class ProvidersRoutes:
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services = services
         self._compiler = AgentCompiler(services.database, services.store)
+        self._speaking = 0
         routes.add("GET /providers", self.list_providers, AGENTS_READ)
         routes.add("POST /providers", self.create, PROVIDERS_WRITE, model=Provider, status=201)
         routes.add("GET /providers/{provider}", self.read, AGENTS_READ, model=Provider)
         routes.add("PATCH /providers/{provider}", self.change, PROVIDERS_WRITE, model=Provider, notes=VERSIONED)
         routes.add("DELETE /providers/{provider}", self.remove, PROVIDERS_WRITE, status=204, notes=VERSIONED)
         routes.add("POST /providers/{provider}:test", self.prove, PROVIDERS_WRITE)
+        routes.add("POST /providers/{provider}:speak", self.speak, PROVIDERS_WRITE)
 
     async def list_providers(self, who: Who, limit: Limit = 50, cursor: Cursor = "") -> ListPage[Provider]:
         """Return the providers in the order in which they were added."""
@@ -129,6 +141,35 @@ class ProvidersRoutes:
         seconds = round(time.monotonic() - begun, 3)
         detail = f"it does not list the model {row.model}" if row.model and models and row.model not in models else ""
         return ProviderProof(reachable=True, seconds=seconds, detail=detail, models=models[:_MOST_MODELS])
+
+    async def speak(self, provider: ProviderId, body: VoiceTrial, who: Who) -> VoiceSample:
+        """Let a voice read a text. Nothing of it is stored; what the endpoint charges is charged."""
+        from fleet.adapters.speech.tts_openai import OpenAiTts
+
+        row, settings = await self._row(who.tenant, provider), self._services.settings
+        if row.kind != "voice" or row.adapter != "openai":
+            raise Problem(422, "no-endpoint", "only a voice with an address can be heard here")
+        if self._speaking >= MOST_SAMPLES:
+            raise Problem(503, "busy", "too many voices are tried at a time", headers={"Retry-After": "5"})
+        self._speaking += 1
+        try:
+            tts = OpenAiTts(
+                row.base_url,
+                self._unseal(row.secret) or None,
+                row.model or settings.tts_model,
+                (row.voices or [settings.tts_voice])[0],
+                None,
+                row.sample_rate or settings.tts_sample_rate,
+                TEST_SECONDS,
+            )
+            try:
+                return await sample_voice(tts, body)
+            finally:
+                await tts.aclose()
+        except FleetError as error:
+            raise Problem(502, "model-failed", str(error)[:500]) from error
+        finally:
+            self._speaking -= 1
 
     async def _row(self, tenant: int, provider: int) -> ProviderRow:
         row = await ProviderRows(self._services.database, tenant).read(provider)

@@ -117,7 +117,9 @@ class SessionRoutes:
 
     async def read_first(self) -> FirstAccountState:
         """Return whether nobody owns this control yet, so that its code makes the first owner."""
-        return FirstAccountState(open=self._services.first_token.valid)
+        accounts = await AccountRows(self._services.database).any_exist()
+        owned = accounts or await self._services.tokens.any_exist()
+        return FirstAccountState(open=self._services.first_token.valid, owned=owned, accounts=accounts)
 
     async def make_first(self, given: FirstAccount, request: Request) -> Response:
         """Make the first owner by the code that control shows on its console, and sign in."""

@@ -4,6 +4,7 @@ import importlib.metadata
 from collections import defaultdict
 
 from fleet import DISTRIBUTION
+from fleet.adapters.net.own_address import ota_url
 from fleet.adapters.redis.client.examination import read_shard_owners
 from fleet.adapters.redis.shards.control_lease import ControlLease
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
@@ -11,7 +12,8 @@ from fleet.adapters.redis.shards.events import Outbox
 from fleet.core.permissions import SYSTEM_READ
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
-from fleet.wire.control.system import DatabaseState, EdgeState, System, WorkerState
+from fleet.roles.control.settings import ControlSettings
+from fleet.wire.control.system import DatabaseState, EdgeState, SiteState, System, WorkerState
 
 
 class SystemRoutes:
@@ -39,8 +41,19 @@ class SystemRoutes:
             workers=[WorkerState(id=worker, shards=found) for worker, found in sorted(owned.items())],
             edges=[_edge(one) for one in await Edges(store).live()],
             events_waiting=await Outbox(store).waiting(shards),
+            site=_site(self._services.settings),
             leader=await ControlLease.holder(store),
         )
+
+
+def _site(settings: ControlSettings) -> SiteState:
+    if settings.http_public:
+        return SiteState(ota_url=f"{settings.http_public}/xiaozhi/ota/", timezone=settings.timezone)
+    tls = settings.tls_cert is not None
+    port = settings.https_port if tls else settings.http_port
+    return SiteState(
+        ota_url=ota_url(settings.public_host, settings.http_host, port, tls=tls), timezone=settings.timezone
+    )
 
 
 def _edge(edge: EdgeRecord) -> EdgeState:

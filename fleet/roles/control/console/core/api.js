@@ -65,6 +65,30 @@ export async function ask(verb, more) {
 /** @param {string} path @param {object} [query] @param {AbortSignal} [signal] */
 export const get = (path, query, signal) => ask(`GET ${path}`, { query, signal });
 
+/**
+ * Send a file. There is no other way by which a page learns how much of it was sent.
+ * @param {string} path @param {object} query @param {File} file
+ * @param {(share: number) => void} told @param {AbortSignal} signal
+ * @returns {Promise<any>}
+ */
+export const upload = (path, query, file, told, signal) => new Promise((resolve, reject) => {
+  const request = new XMLHttpRequest(), fail = (status, body) => reject(new Problem(status, body));
+  request.open("POST", `../v1${path}${search(query)}`);
+  for (const [name, value] of Object.entries(authorized({ "Content-Type": "application/octet-stream" })))
+    request.setRequestHeader(name, value);
+  request.responseType = "json";
+  request.upload.onprogress = ({ loaded, total }) => told(loaded / (total || 1));
+  request.onload = () => {
+    if (request.status < 300) return resolve(request.response);
+    if (request.status === 401) refuse();
+    fail(request.status, request.response ?? {});
+  };
+  request.onerror = () => fail(0, { code: "unreachable" });
+  request.onabort = () => fail(0, { code: "cancelled" });
+  signal.addEventListener("abort", () => request.abort());
+  request.send(file);
+});
+
 /** Let the browser save what a route gives. @param {string} path @param {string} name @param {object} [query] */
 export async function save(path, name, query) {
   const blob = await (await send(`GET ${path}`, { query })).blob();

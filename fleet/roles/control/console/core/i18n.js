@@ -8,15 +8,15 @@ const stored = localStorage.getItem(KEY);
 const wished = [stored, ...navigator.languages].map((one) => (one ?? "").slice(0, 2).toLowerCase());
 /** @type {import("@preact/signals").Signal<"en"|"zh">} */
 export const language = signal(/** @type {any} */ (wished.find((one) => one in LANGUAGES) ?? "en"));
-const texts = signal(/** @type {Record<string, string>} */ ({}));
+/** The text of each key in English and in Chinese. */
+const texts = signal(/** @type {Record<string, [string, string]>} */ ({}));
 
 export const locale = () => (language.value === "zh" ? "zh-CN"
   : navigator.languages.find((one) => one.startsWith("en")) ?? "en");
 
 /** @param {"en"|"zh"} wanted */
 export async function speak(wanted, keep = true) {
-  const answer = await fetch(`locale/${wanted}.json`);
-  texts.value = await answer.json();
+  if (!knows("menu")) texts.value = await (await fetch("texts.json")).json();
   language.value = wanted;
   document.documentElement.lang = wanted === "zh" ? "zh-CN" : "en";
   if (keep) localStorage.setItem(KEY, wanted);
@@ -28,7 +28,7 @@ export async function speak(wanted, keep = true) {
  * @param {Record<string, any>} [values]
  */
 export function t(key, values) {
-  const text = texts.value[key] ?? lacking(key);
+  const text = texts.value[key]?.[language.value === "zh" ? 1 : 0] ?? lacking(key);
   if (!values) return text;
   const counted = text.replace(/\[([^|\]]*)\|([^\]]*)\]/g, (_, one, more) => (String(values.count) === "1" ? one
     : more));

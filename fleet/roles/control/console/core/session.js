@@ -59,10 +59,12 @@ export async function signInWithToken(given) {
   return true;
 }
 
-/** Whether nobody owns this server yet, so that a code makes the first owner. */
-export const isNew = async () => {
+/** @typedef {{open: boolean, owned: boolean, accounts: boolean}} Ownership  see `GET /v1/accounts:first` */
+/** @returns {Promise<Ownership>} whether somebody owns this server, or a code makes the first owner */
+export const ownership = async () => {
   const answer = await fetch("../v1/accounts:first");
-  return answer.ok && (await answer.json()).open === true;
+  if (!answer.ok) throw new Error(String(answer.status));
+  return answer.json();
 };
 
 /**

@@ -14,9 +14,10 @@ const PAGES = [
   ["watch", [["overview", "home", []], ["live", "live", ["events:read"]],
     ["conversations", "chat", ["conversations:read"]], ["alerts", "bell", ["alerts:read"]]]],
   ["fleet", [["devices", "devices", ["devices:read"]], ["groups", "groups", ["devices:read"]],
-    ["jobs", "jobs", ["jobs:read"]], ["announcements", "speaker", ["jobs:read"]]]],
-  ["voice", [["talk", "mic", ["devices:command"]], ["agents", "agent", ["agents:read"]], ["providers", "firmware", ["agents:read"]]]],
-  ["site", [["usage", "usage", ["usage:read"]], ["audit", "audit", ["audit:read"]],
+    ["jobs", "jobs", ["jobs:read"]], ["firmware", "firmware", ["devices:read"]],
+    ["announcements", "speaker", ["jobs:read"]]]],
+  ["voice", [["talk", "mic", ["devices:command"]], ["agents", "agent", ["agents:read"]], ["providers", "chat", ["agents:read"]]]],
+  ["site", [["start", "check", ["devices:write"]], ["usage", "usage", ["usage:read"]], ["audit", "audit", ["audit:read"]],
     ["accounts", "people", ["accounts:write"]], ["tokens", "key", ["tokens:write"]],
     ["system", "system", ["system:read"]]]],
 ];

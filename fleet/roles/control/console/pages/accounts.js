@@ -1,13 +1,6 @@
 // Accounts of operators.
-import { html, useSignal } from "../core/ui.js";
-import { ask } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { me } from "../core/session.js";
-import { Badge, Button, Empty, Fault, Head, Time } from "../parts/basics.js";
-import { Confirm, Dialog, say, sayFault } from "../parts/feedback.js";
-import { Field, Select, TextInput } from "../parts/form.js";
-import { useList } from "../parts/load.js";
-import { ListTable } from "../parts/table.js";
+import { ask, Badge, Button, Confirm, Dialog, Empty, Fault, Field, Head, html, ListTable, me, say, sayFault,
+  Select, t, TextInput, Time, useList, useSignal } from "../kit.js";
 
 const ROLES = ["viewer", "operator", "owner"];
 const roles = () => ROLES.map((one) => [one, t(`accounts.role.${one}`)]);

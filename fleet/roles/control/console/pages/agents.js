@@ -1,16 +1,9 @@
 // Agents: how the server hears, thinks and speaks with some devices.
-import { html, useSignal } from "../core/ui.js";
-import { ask, get } from "../core/api.js";
-import { number, span, t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Badge, Button, Card, Empty, Fault, Head, Note, Tabs, Time } from "../parts/basics.js";
+import { ask, Badge, Button, Card, Confirm, Dialog, doing, Empty, Fault, Field, get, go, Head, html,
+  ListTable, Loaded, may, Note, number, say, sayFault, Select, span, t, Tabs, TextArea, TextInput, Time, to,
+  useGet, useList, useLoad, useSignal } from "../kit.js";
 import { AgentEditor } from "../parts/agent-editor.js";
 import { Diff } from "../parts/diff.js";
-import { Confirm, Dialog, say, sayFault } from "../parts/feedback.js";
-import { Field, Select, TextArea, TextInput } from "../parts/form.js";
-import { Loaded, useGet, useList, useLoad } from "../parts/load.js";
-import { ListTable } from "../parts/table.js";
 
 function List() {
   const agents = useList("/agents"), making = useSignal(false);
@@ -33,19 +26,12 @@ const TEMPLATES = ["plain", "child", "teacher", "concierge"];
 function Make({ onClose }) {
   const name = useSignal(""), template = useSignal("plain"), busy = useSignal(false),
     error = useSignal(/** @type {any} */ (null));
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
-    try {
-      const draft = template.value === "plain" ? {} : { prompt: t(`agents.template.${template.value}-prompt`) };
-      const made = await ask("POST /agents", { body: { name: name.value.trim(), draft } });
-      onClose();
-      go(["agents", made.id]);
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+  const submit = doing(busy, error, async () => {
+    const draft = template.value === "plain" ? {} : { prompt: t(`agents.template.${template.value}-prompt`) };
+    const made = await ask("POST /agents", { body: { name: name.value.trim(), draft } });
+    onClose();
+    go(["agents", made.id]);
+  });
   return html`<${Dialog} title=${t("agents.make")} onClose=${onClose}><form class="form" onSubmit=${submit}>
     <${Field} label=${t("query.name")} hint=${t("form.name-hint")}><${TextInput} value=${name.value} required
       pattern="[A-Za-z0-9._\\-]{1,63}" autofocus onValue=${(text) => { name.value = text; }} /><//>
@@ -87,21 +73,15 @@ function One({ id, tab = "edit" }) {
 
 function Publish({ agent, live, onClose, again }) {
   const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
-  const run = async () => {
-    busy.value = true;
-    try {
-      const before = agent.live;
-      const made = await ask(`POST /agents/${agent.id}:publish`, { version: agent.version });
-      say(t("agents.published", { number: made.number }), before
-        ? { undo: async () => { await ask(`POST /agents/${agent.id}:rollback`,
-        { body: { number: before } }).catch(sayFault); again(); } } : {});
-      again();
-      onClose();
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+  const run = doing(busy, error, async () => {
+    const before = agent.live;
+    const made = await ask(`POST /agents/${agent.id}:publish`, { version: agent.version });
+    say(t("agents.published", { number: made.number }), before
+      ? { undo: async () => { await ask(`POST /agents/${agent.id}:rollback`,
+      { body: { number: before } }).catch(sayFault); again(); } } : {});
+    again();
+    onClose();
+  });
   return html`<${Dialog} wide title=${t("agents.publish-title")} onClose=${onClose} footer=${html`<${Button}
     onClick=${onClose}>${t("cancel")}<//><${Button} kind="main-action" busy=${busy.value}
     onClick=${run}>${t("agents.publish")}<//>`}>
@@ -113,20 +93,12 @@ function Publish({ agent, live, onClose, again }) {
 function Try({ id }) {
   const text = useSignal(""), busy = useSignal(false), error = useSignal(/** @type {any} */ (null)),
     said = useSignal(/** @type {any[]} */ ([]));
-  const submit = async (event) => {
-    event.preventDefault();
+  const submit = doing(busy, error, async () => {
     const question = text.value;
-    busy.value = true;
-    error.value = null;
-    try {
-      const answer = await ask(`POST /agents/${id}:try`, { body: { text: question } });
-      said.value = [...said.value, { question, ...answer }];
-      text.value = "";
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+    const answer = await ask(`POST /agents/${id}:try`, { body: { text: question } });
+    said.value = [...said.value, { question, ...answer }];
+    text.value = "";
+  });
   return html`<${Card} title=${t("agents.tab.try")}><div class="stack"><p class="muted">${t("agents.try-about")}</p>
     <div class="talk" role="log" aria-label=${t("agents.tab.try")}>${said.value.map((one, place) => html`<div
       class="turn" key=${place}><div class="said user">${one.question}</div><div class="said answer">${one.text}</div>
@@ -175,19 +147,11 @@ function Assignments({ id, published }) {
     busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
   const target = () => (whom.value === "site" ? { site: true } : whom.value === "group"
     ? { group: Number(group.value), rank: rank.value } : { device: device.value.trim() });
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
-    error.value = null;
-    try {
-      const { devices } = await ask(`POST /agents/${id}:assign`, { body: target() });
-      say(t("agents.assigned", { count: number(devices) }));
-      given.again();
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+  const submit = doing(busy, error, async () => {
+    const { devices } = await ask(`POST /agents/${id}:assign`, { body: target() });
+    say(t("agents.assigned", { count: number(devices) }));
+    given.again();
+  });
   const remove = async ({ device: mac, group: ref, site }) => {
     const body = site ? { site: true } : ref ? { group: ref } : { device: mac };
     try {

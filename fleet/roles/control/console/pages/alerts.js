@@ -1,16 +1,6 @@
 // What needs a person, and the rules by which it is found.
-import { html, useSignal } from "../core/ui.js";
-import { ask } from "../core/api.js";
-import { useEvents } from "../core/events.js";
-import { number, t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Badge, Button, Card, Choices, Empty, Head, Tabs, Time } from "../parts/basics.js";
-import { Confirm, say, sayFault } from "../parts/feedback.js";
-import { Check, Field, NumberInput } from "../parts/form.js";
-import { Loaded, useGet, useList } from "../parts/load.js";
-import { useNames } from "../parts/names.js";
-import { ListTable } from "../parts/table.js";
+import { ask, Badge, Button, Card, Check, Choices, Confirm, Empty, Field, go, Head, html, ListTable, Loaded,
+  may, number, NumberInput, say, sayFault, t, Tabs, Time, to, useEvents, useGet, useList, useNames, useSignal } from "../kit.js";
 
 export default function Alerts({ parts, query }) {
   const tab = parts[0] === "rules" ? "rules" : "list";

@@ -1,16 +1,8 @@
 // Texts that devices are told, also while they are idle. Each is a job.
-import { html, useEffect, useSignal } from "../core/ui.js";
-import { ask, get } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Button, Card, Empty, Fault, Head, Note, Time } from "../parts/basics.js";
+import { ask, Button, Card, Check, doing, Empty, Fault, Field, get, go, Head, html, ListTable, may, Note, say,
+  Select, t, TextArea, TextInput, Time, to, useEffect, useLoad, useSignal } from "../kit.js";
 import { Filter } from "../parts/filter.js";
-import { Check, Field, Select, TextArea, TextInput } from "../parts/form.js";
 import { JobMeter, JobState, progress } from "../parts/job-state.js";
-import { useLoad } from "../parts/load.js";
-import { ListTable } from "../parts/table.js";
-import { say } from "../parts/feedback.js";
 
 const WAYS = ["speech", "notify", "alert", "wake"];
 const LIVES = [["600", "minutes"], ["3600", "hour"], ["86400", "day"]];
@@ -45,19 +37,12 @@ function Make({ query: given }) {
       (fault) => { if (!ending.signal.aborted) { found.value = null; error.value = fault; } });
     return () => ending.abort();
   }, [query.value]);
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
-    try {
-      const made = await ask("POST /announcements", { body: { text: text.value, query: query.value,
-        ways: [...ways.value], quiet: quiet.value, expires_seconds: Number(life.value) } });
-      say(t("announcements.begun"));
-      go(["jobs", made.job.id]);
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+  const submit = doing(busy, error, async () => {
+    const made = await ask("POST /announcements", { body: { text: text.value, query: query.value,
+      ways: [...ways.value], quiet: quiet.value, expires_seconds: Number(life.value) } });
+    say(t("announcements.begun"));
+    go(["jobs", made.job.id]);
+  });
   const total = found.value?.total ?? 0;
   return html`<${Card} title=${t("announcements.make")}><div class="stack"><div class="field"><span
     class="label">${t("jobs.step.where")}</span>

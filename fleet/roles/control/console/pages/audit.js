@@ -1,14 +1,7 @@
 // Who changed what.
-import { html, useSignal } from "../core/ui.js";
-import { save } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { Badge, Button, Empty, Head, Time } from "../parts/basics.js";
+import { Badge, Button, Dialog, Empty, go, Head, html, ListTable, save, t, TextInput, Time, to, useList,
+  useSignal } from "../kit.js";
 import { Diff } from "../parts/diff.js";
-import { Dialog } from "../parts/feedback.js";
-import { TextInput } from "../parts/form.js";
-import { useList } from "../parts/load.js";
-import { ListTable } from "../parts/table.js";
 
 /** A link to what an entry is about, if it has a page. @param {{object: string}} props */
 function About({ object }) {

@@ -1,17 +1,8 @@
 // What users said and what was answered, if it is recorded.
-import { html, useSignal } from "../core/ui.js";
-import { ask, get, save } from "../core/api.js";
-import { number, span, t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Badge, Button, Card, Choices, Fault, Head, Time } from "../parts/basics.js";
+import { ask, Badge, Button, Card, Choices, Confirm, Fault, Field, get, go, Head, html, Icon, Loaded, may,
+  number, save, say, span, t, TextInput, Time, to, useLoad, useNames, useSignal } from "../kit.js";
 import { ConversationList } from "../parts/conversation-list.js";
-import { Confirm, say } from "../parts/feedback.js";
-import { Field, TextInput } from "../parts/form.js";
-import { Icon } from "../parts/icon.js";
-import { Loaded, useLoad } from "../parts/load.js";
-import { useNames } from "../parts/names.js";
-import { Waterfall } from "../parts/waterfall.js";
+import { Waterfall } from "../parts/transcript.js";
 
 const SINCE = { day: 1, week: 7, month: 30 };
 

@@ -1,18 +1,10 @@
 // One device.
-import { html, useEffect, useSignal } from "../core/ui.js";
-import { ask, get, part } from "../core/api.js";
-import { useEvents } from "../core/events.js";
-import { t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Badge, Button, Card, Empty, Head, Tabs, Time } from "../parts/basics.js";
-import { Confirm, Dialog, say, sayFault } from "../parts/feedback.js";
-import { Field, TextArea, TextInput } from "../parts/form.js";
-import { Loaded, useGet, useLoad } from "../parts/load.js";
+import { ask, Badge, Button, Card, Confirm, Dialog, doing, Empty, Field, get, go, Head, html, Loaded, may,
+  part, say, sayFault, t, Tabs, TextArea, TextInput, Time, to, useEffect, useEvents, useGet, useLoad,
+  useSignal } from "../kit.js";
 import { ConversationList } from "../parts/conversation-list.js";
 import { DeviceDesired } from "../parts/device-desired.js";
-import { DeviceTools } from "../parts/device-tools.js";
-import { DeviceTalk } from "../parts/device-talk.js";
+import { DeviceTalk, DeviceTools } from "../parts/device-calls.js";
 import { EventLog } from "../parts/event-log.js";
 import { Presence } from "../parts/presence.js";
 import { Reminders } from "../parts/reminders.js";
@@ -79,23 +71,16 @@ function Edit({ device, path, onClose, set }) {
   const name = useSignal(device.name), notes = useSignal(device.notes), error = useSignal(/** @type {any} */ (null)),
     busy = useSignal(false);
   const tags = useSignal(Object.entries(device.tags).map(([key, value]) => `${key}=${value}`).join("\n"));
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
+  const submit = doing(busy, error, async () => {
     const pairs = tags.value.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => [line.split("=")[0].trim(), line.split("=").slice(1).join("=").trim()]);
     const before = { name: device.name, notes: device.notes, tags: device.tags };
-    try {
-      const after = await ask(`PATCH ${path}`, { body: { name: name.value, notes: notes.value,
-        tags: Object.fromEntries(pairs) }, version: device.version });
-      set(after);
-      say(t("saved"), { undo: async () => set(await ask(`PATCH ${path}`, { body: before,
-        version: after.version }).catch(sayFault) ?? after) });
-      onClose();
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+    const after = await ask(`PATCH ${path}`, { body: { name: name.value, notes: notes.value,
+      tags: Object.fromEntries(pairs) }, version: device.version });
+    set(after);
+    say(t("saved"), { undo: async () => set(await ask(`PATCH ${path}`, { body: before,
+      version: after.version }).catch(sayFault) ?? after) });
+    onClose();
+  });
   return html`<${Dialog} title=${t("device.edit")} onClose=${onClose}><form class="form" onSubmit=${submit}>
     <${Field} label=${t("query.name")}><${TextInput} value=${name.value} autofocus
       onValue=${(text) => { name.value = text; }} /><//>

@@ -1,16 +1,9 @@
 // All devices: a query, what it finds, and what is done with all of it.
-import { classes, html, useEffect, useMemo, useRef, useSignal } from "../core/ui.js";
-import { get, save } from "../core/api.js";
-import { useEvents } from "../core/events.js";
-import { ago, number, t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Badge, Button, Card, Empty, Fault, Head, LinkButton, Loading } from "../parts/basics.js";
-import { AddDevice } from "../parts/add-device.js";
+import { ago, Badge, Button, Card, classes, Empty, Fault, get, go, Head, html, Icon, LinkButton, Loading, may,
+  number, save, t, to, useEffect, useEvents, useMemo, useRef, useSignal } from "../kit.js";
+import { AddDevice, Waiting } from "../parts/admit.js";
 import { both, Filter, quoted } from "../parts/filter.js";
-import { Icon } from "../parts/icon.js";
 import { Device } from "./device.js";
-import { Waiting } from "../parts/waiting.js";
 import { VirtualRows } from "../parts/rows.js";
 import { Windows } from "../parts/windows.js";
 

@@ -1,15 +1,8 @@
 // Groups: static ones have members, dynamic ones are saved queries.
-import { html, useSignal } from "../core/ui.js";
-import { ask } from "../core/api.js";
-import { number, t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Badge, Button, Card, Choices, Empty, Fault, Head, LinkButton } from "../parts/basics.js";
-import { Confirm, Dialog, say, sayFault } from "../parts/feedback.js";
+import { ask, Badge, Button, Card, Choices, Confirm, Dialog, doing, Empty, Fault, Field, go, Head, html,
+  LinkButton, ListTable, Loaded, may, number, say, sayFault, t, TextArea, TextInput, to, useGet, useList,
+  useSignal } from "../kit.js";
 import { Filter, quoted } from "../parts/filter.js";
-import { Field, TextArea, TextInput } from "../parts/form.js";
-import { Loaded, useGet, useList } from "../parts/load.js";
-import { ListTable } from "../parts/table.js";
 import { DeviceState } from "./devices.js";
 
 const MAC = /(?:[0-9a-f]{2}[:-]?){5}[0-9a-f]{2}/gi;
@@ -39,21 +32,14 @@ function Make({ query, onClose }) {
   const kind = useSignal(marked.length ? "static" : "dynamic"), name = useSignal(""), text = useSignal(marked.length
     ? "" : query), notes = useSignal("");
   const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
-    try {
-      const made = await ask("POST /groups", { body: { name: name.value.trim(), notes: notes.value,
-        query: kind.value === "dynamic" ? text.value.trim() : "" } });
-      if (kind.value === "static" && marked.length) await ask(`POST /groups/${made.id}/members:add`,
-        { body: { macs: marked } });
-      say(t("groups.made", { name: made.name }));
-      go(["groups", made.id]);
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+  const submit = doing(busy, error, async () => {
+    const made = await ask("POST /groups", { body: { name: name.value.trim(), notes: notes.value,
+      query: kind.value === "dynamic" ? text.value.trim() : "" } });
+    if (kind.value === "static" && marked.length) await ask(`POST /groups/${made.id}/members:add`,
+      { body: { macs: marked } });
+    say(t("groups.made", { name: made.name }));
+    go(["groups", made.id]);
+  });
   return html`<${Dialog} title=${t("groups.make")} onClose=${onClose}><form class="form" onSubmit=${submit}>
     <${Field} label=${t("query.name")}><${TextInput} value=${name.value} required maxlength="63" autofocus
       onValue=${(given) => { name.value = given; }} /><//>

@@ -1,23 +1,17 @@
 // Something on many devices: a few first, and not further once it goes wrong.
-import { classes, html, useSignal } from "../core/ui.js";
-import { ask, get, save } from "../core/api.js";
-import { useEvents } from "../core/events.js";
-import { knows, number, percent, span, t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Badge, Button, Card, Empty, Fault, Head, LinkButton, Note, Time } from "../parts/basics.js";
-import { Confirm, say, sayFault } from "../parts/feedback.js";
+import { ask, Badge, Button, Card, classes, Confirm, Empty, Fault, get, go, Head, html, knows, LinkButton,
+  ListTable, Loaded, may, Note, number, percent, save, say, sayFault, span, t, Time, to, useEvents, useGet,
+  useList, useLoad, useSignal } from "../kit.js";
+import { GoBack, isOlder } from "../parts/images.js";
 import { JobWizard } from "../parts/job-wizard.js";
 import { EXECUTIONS, JobMeter, JobState, progress } from "../parts/job-state.js";
-import { Loaded, useGet, useList, useLoad } from "../parts/load.js";
-import { ListTable } from "../parts/table.js";
 
 const KINDS = Object.fromEntries(EXECUTIONS);
 const RETRIED = ["error", "timed_out", "unknown"];
 
 export default function Jobs({ parts, query }) {
   if (parts.length) return html`<${One} key=${parts[0]} id=${parts[0]} query=${query} />`;
-  return query.make === "1" ? html`<${JobWizard} query=${query.query ?? ""} />` : html`<${List} />`;
+  return query.make === "1" ? html`<${JobWizard} query=${query} />` : html`<${List} />`;
 }
 
 function List() {
@@ -73,7 +67,8 @@ function One({ id, query }) {
         busy=${busy.value === verb} kind=${verb === "stop" ? "danger" : verb === "approve" || verb === "continue"
         ? "main-action" : ""}
         onClick=${() => (verb === "stop" ? (stopping.value = true) : steer(verb, verb === "retry" ? {}
-          : undefined))}>${t(`jobs.${verb}`)}<//>`)}<//>
+          : undefined))}>${t(`jobs.${verb}`)}<//>`)}
+      ${found.kind === "firmware" && may("jobs:write", "devices:dangerous") && html`<${Back} job=${found} />`}<//>
       ${found.reason && html`<${Note} kind=${found.state === "halted" ? "warn" : ""}>
         <strong>${t(found.state === "halted" ? "jobs.halted"
         : "jobs.reason")}</strong> ${knows(`jobs.reason.${found.reason}`) ? t(`jobs.reason.${found.reason}`)
@@ -95,6 +90,10 @@ function One({ id, query }) {
           || t(`jobs.kind.${found.kind}`)}</dd>
           ${Object.keys(found.arguments).length > 0 && html`<dt>${t("jobs.arguments")}</dt><dd
             class="mono small">${JSON.stringify(found.arguments)}</dd>`}
+          ${(found.firmware || found.assets) && html`<dt>${t("firmware.image")}</dt><dd><${ImageName}
+            id=${(found.firmware ?? found.assets).image} /></dd>`}
+          ${found.supersedes && html`<dt>${t("jobs.supersedes")}</dt><dd>${found.supersedes}</dd>`}
+          ${found.starts && html`<dt>${t("jobs.starts")}</dt><dd><${Time} at=${found.starts} plain /></dd>`}
           <dt>${t("groups.query")}</dt><dd>${found.query ? html`<a href=${to(["devices"], { filter: found.query })}>
             <code class="wrap">${found.query}</code></a>` : t("jobs.all-devices")}</dd>
           <dt>${t("jobs.rate")}</dt><dd>${t("jobs.rate-of", { rate: number(found.policy.rate),
@@ -118,6 +117,25 @@ function One({ id, query }) {
       ${stopping.value && html`<${Confirm} title=${t("jobs.stop")} action=${t("jobs.stop")}
         onClose=${() => { stopping.value = false; }} run=${() => steer("stop")}><p>${t("jobs.stop-about")}</p><//>`}`;
   }}<//>`;
+}
+
+/** The newest image of the board that is older than that of a rollout, and the way back to it. */
+function Back({ job }) {
+  const asking = useSignal(false);
+  const found = useLoad(async (signal) => {
+    const { items } = await get("/firmware", {}, signal), own = items.find((one) => one.id === job.firmware.image);
+    const older = items.filter((one) => one.kind === "firmware" && one.board === own?.board
+      && isOlder(one.version, own.version));
+    return older.reduce((best, one) => (best && isOlder(one.version, best.version) ? best : one), null);
+  }, [job.firmware.image]);
+  return found.data && html`<${Button} icon="retry" onClick=${() => { asking.value = true; }}>${t("firmware.back",
+    found.data)}<//>${asking.value && html`<${GoBack} image=${found.data} job=${job}
+    onClose=${() => { asking.value = false; }} />`}`;
+}
+
+function ImageName({ id }) {
+  const found = useGet(`/firmware/${id}`);
+  return html`<a href=${to(["firmware"])}>${found.data ? `${found.data.board} · ${found.data.version}` : id}</a>`;
 }
 
 /** By which way how many devices were told. */

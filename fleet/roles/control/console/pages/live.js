@@ -1,16 +1,8 @@
 // Who talks now, and what is said, word by word. Nothing of it is kept; that somebody watches is in the audit log.
-import { classes, html, useEffect, useSignal } from "../core/ui.js";
-import { get, part, Problem } from "../core/api.js";
-import { frames, useEvents } from "../core/events.js";
-import { ago, span, t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { authorized, may, refuse } from "../core/session.js";
-import { Badge, Card, Choices, Empty, Fault, Head } from "../parts/basics.js";
+import { ago, Badge, Card, Choices, classes, Empty, get, go, Head, html, Loaded, may, t, useEvents, useLoad,
+  useNames, useSignal } from "../kit.js";
 import { EventLog } from "../parts/event-log.js";
-import { Icon } from "../parts/icon.js";
-import { Loaded, useLoad } from "../parts/load.js";
-import { useNames } from "../parts/names.js";
-import { Waterfall } from "../parts/waterfall.js";
+import { Transcript } from "../parts/transcript.js";
 
 const SHOWN = 100;
 /** Devices that are kept, those with the newest events. */
@@ -72,76 +64,4 @@ export default function Live({ query }) {
       ${query.device && may("conversations:read") ? html`<${Transcript} key=${query.device} mac=${query.device} />`
         : html`<${Card}><${Empty} icon="chat" title=${t("live.choose")}>${t(may("conversations:read")
         ? "live.choose-about" : "live.no-scope")}<//><//>`}</div>`}<//>`}`;
-}
-
-function useTranscript(mac) {
-  const turns = useSignal(/** @type {any[]} */ ([])), error = useSignal(/** @type {any} */ (null)),
-    joined = useSignal(false);
-  const change = (turn, what) => {
-    const place = turns.value.findIndex((one) => one.turn === turn);
-    turns.value = (place < 0 ? [...turns.value, what({ turn, at: "", user: "", sentences: [], tools: [], outcome: "",
-      stages: {} })] : turns.value.map((one, at) => (at === place ? what(one) : one))).slice(-50);
-  };
-  useEffect(() => {
-    const ending = new AbortController();
-    const run = async () => {
-      while (!ending.signal.aborted) {
-        try {
-          const answer = await fetch(`../v1/devices/${part(mac)}/transcript`,
-            { headers: authorized({ Accept: "text/event-stream" }), signal: ending.signal, cache: "no-store" });
-          if (answer.status === 401) return refuse();
-          if (!answer.ok) throw new Problem(answer.status, await answer.json().catch(() => ({})));
-          error.value = null;
-          joined.value = true;
-          await frames(answer, (frame) => {
-            const { at, data } = JSON.parse(frame.data);
-            if (frame.event === "turn.heard") change(data.turn, (one) => ({ ...one, at, user: data.text }));
-            if (frame.event === "turn.sentence") change(data.turn, (one) => ({ ...one, sentences: [...one.sentences,
-              data.text] }));
-            if (frame.event === "turn.ended") change(data.turn, (one) => ({ ...one, outcome: data.outcome }));
-          });
-        } catch (fault) {
-          if (ending.signal.aborted) return;
-          error.value = fault instanceof Problem ? fault : new Problem(0, { code: "unreachable" });
-          if (fault instanceof Problem && fault.status >= 400 && fault.status < 500 && fault.status !== 429) return;
-        }
-        joined.value = false;
-        await new Promise((resolve) => setTimeout(resolve, 2_000));
-      }
-    };
-    void run();
-    return () => ending.abort();
-  }, [mac]);
-  useEvents(["tool.called", "turn.answered", "turn.failed", "turn.interrupted", "turn.spoken"], (events) => {
-    for (const { device, kind, data } of events) {
-      if (device !== mac || !data.turn || !turns.value.some((one) => one.turn === data.turn)) continue;
-      if (kind === "tool.called") change(data.turn, (one) => ({ ...one, tools: [...one.tools, data] }));
-      else if (kind === "turn.spoken") change(data.turn, (one) => ({ ...one, stages: { ...one.stages,
-        ...(data.first_audio_ms ? { first_audio: data.first_audio_ms } : {}) } }));
-      else change(data.turn, (one) => ({ ...one, stages: { ...data.stages, ...one.stages }, outcome: one.outcome
-        || kind.split(".")[1] }));
-    }
-  });
-  return { turns: turns.value, error: error.value, joined: joined.value };
-}
-
-function Transcript({ mac }) {
-  const { turns, error, joined } = useTranscript(mac), names = useNames([mac]);
-  return html`<${Card} title=${names.get(mac) || html`<span class="mono">${mac}</span>`} aside=${html`<div
-    class="row"><${Badge} kind=${joined ? "good" : "warn"} dot>${t(joined ? "live.watching" : "live.joining")}<//><a
-    href=${to(["devices", mac])}>${t("query.device")}</a></div>`}>
-    <${Fault} error=${error} />
-    ${turns.length === 0 && !error ? html`<${Empty} icon="speaker"
-      title=${t("live.silent")}>${t("live.silent-about")}<//>` : html`<div class="talk" role="log" aria-live="polite"
-      aria-label=${t("live.transcript")}>${turns.map((one) => html`
-      <article class="turn" key=${one.turn}>${one.user && html`<div class="said user">${one.user}</div>`}
-        ${one.tools.map((tool) => html`<div class="call"><${Icon} name="tool" small /><span
-          class="clip">${tool.tool}</span><${Badge} kind=${tool.outcome === "ok" ? "good"
-          : "bad"}>${t(`call.${tool.outcome}`)}<//>${tool.ms !== undefined && html`<span
-          class="muted">${span(tool.ms)}</span>`}</div>`)}
-        ${(one.sentences.length > 0 || !one.outcome) && html`<div class=${classes("said answer", !one.outcome
-          && "typing")}>${one.sentences.join(" ")}</div>`}
-        ${one.outcome && one.outcome !== "answered" && html`<div><${Badge} kind=${one.outcome === "failed" ? "bad"
-          : "warn"}>${t(`turn.${one.outcome}`)}<//></div>`}
-        <${Waterfall} stages=${one.stages} /></article>`)}</div>`}<//>`;
 }

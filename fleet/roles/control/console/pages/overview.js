@@ -1,17 +1,11 @@
 // The fleet at a glance. Every number leads to the list behind it.
-import { html, useSignal } from "../core/ui.js";
-import { get } from "../core/api.js";
-import { useEvents } from "../core/events.js";
-import { number, percent, short, span, t } from "../core/i18n.js";
-import { to } from "../core/router.js";
-import { may } from "../core/session.js";
-import { Badge, Card, Head, Stat } from "../parts/basics.js";
+import { Badge, Card, get, Head, html, Loaded, may, number, percent, short, span, Stat, t, to, useEvents,
+  useGet, useLoad, useSignal } from "../kit.js";
 import { EventLog } from "../parts/event-log.js";
 import { JobMeter, JobState } from "../parts/job-state.js";
-import { Loaded, useGet, useLoad } from "../parts/load.js";
-import { UsageChart } from "../parts/usage-chart.js";
-import { Waiting } from "../parts/waiting.js";
-import { FirstSteps } from "../parts/first-steps.js";
+import { UsageChart } from "../parts/chart.js";
+import { Waiting } from "../parts/admit.js";
+import { FirstSteps, StartCard } from "../parts/start.js";
 
 const SHOWN_JOBS = ["preparing", "running", "paused", "halted", "stopping"];
 const MINUTE = 60_000;
@@ -61,9 +55,10 @@ export default function Overview() {
     && one.data.first_audio_ms).map((one) => one.data.first_audio_ms);
   const running = (jobs.data?.items ?? []).filter((one) => SHOWN_JOBS.includes(one.state));
   const talking = system.data?.edges.reduce((sum, one) => sum + one.sessions, 0);
-  if (counts.data && total === 0) return html`<${Head} title=${t("page.overview")} /><${Waiting} /><${FirstSteps} />`;
+  if (counts.data && total === 0) return html`<${Head} title=${t("page.overview")} /><${StartCard} /><${Waiting} />
+    <${FirstSteps} />`;
   return html`<${Head} title=${t("page.overview")} about=${t("overview.about")} />
-    <${Waiting} />
+    <${StartCard} /><${Waiting} />
     <${Loaded} of=${counts}>${() => html`<div class="stats">
       <${Stat} label=${t("online")} dot="good" value=${short(online.true ?? 0)} note=${t("overview.of",
         { total: number(total) })} href=${to(["devices"], { filter: "online" })} />

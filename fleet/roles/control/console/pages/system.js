@@ -1,9 +1,6 @@
 // What runs, and in which state.
-import { classes, html, useEffect } from "../core/ui.js";
-import { number, t } from "../core/i18n.js";
-import { Badge, Button, Card, Empty, Head, Note, Stat } from "../parts/basics.js";
-import { Loaded, useGet } from "../parts/load.js";
-import { Rows } from "../parts/table.js";
+import { Badge, Button, Card, classes, Empty, Head, html, Loaded, Note, number, Rows, Stat, t, useEffect,
+  useGet } from "../kit.js";
 
 const SECONDS = 10;
 

@@ -1,14 +1,7 @@
 // Talk to an agent from this page, by voice or in writing.
-import { classes, html, useEffect, useMemo, useRef, useSignal } from "../core/ui.js";
-import { ask, get, part } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { to } from "../core/router.js";
-import { may } from "../core/session.js";
+import { ask, Button, Card, classes, Empty, Fault, Field, get, Head, html, Icon, may, Note, part, Select, t,
+  TextInput, to, useEffect, useList, useMemo, useRef, useSignal } from "../kit.js";
 import { NoVoice, Voice } from "../core/voice.js";
-import { Button, Card, Empty, Fault, Head, Note } from "../parts/basics.js";
-import { Field, Select, TextInput } from "../parts/form.js";
-import { Icon } from "../parts/icon.js";
-import { useList } from "../parts/load.js";
 
 /** Give the page's device an agent, or that of the site. @param {string} agent @param {string} device */
 async function assign(agent, device) {

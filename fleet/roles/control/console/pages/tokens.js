@@ -1,13 +1,6 @@
 // Tokens of people and programs.
-import { html, useSignal } from "../core/ui.js";
-import { ask } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { me } from "../core/session.js";
-import { Badge, Button, Empty, Fault, Head, Note, Time } from "../parts/basics.js";
-import { Confirm, Dialog, say } from "../parts/feedback.js";
-import { Check, Field, Select, TextInput } from "../parts/form.js";
-import { useList } from "../parts/load.js";
-import { ListTable } from "../parts/table.js";
+import { ask, Badge, Button, Check, Confirm, Dialog, doing, Empty, Fault, Field, Head, html, ListTable, me,
+  Note, say, Select, t, TextInput, Time, useList, useSignal } from "../kit.js";
 
 const LIVES = /** @type {[string, number|null][]} */ ([["month", 30], ["quarter", 90], ["year", 365], ["ever", null]]);
 const READING = /:read$/;
@@ -44,20 +37,13 @@ function Make({ onClose, again }) {
   const name = useSignal(""), scopes = useSignal(new Set(mine.filter((one) => READING.test(one)))),
     life = useSignal("quarter"), busy = useSignal(false), error = useSignal(/** @type {any} */ (null)),
     made = useSignal("");
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
+  const submit = doing(busy, error, async () => {
     const days = LIVES.find(([one]) => one === life.value)?.[1];
-    try {
-      const answer = await ask("POST /tokens", { body: { name: name.value.trim(), scopes: [...scopes.value], ...(days
-        ? { expires: new Date(Date.now() + days * 86_400_000).toISOString() } : {}) } });
-      made.value = answer.token;
-      again();
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+    const answer = await ask("POST /tokens", { body: { name: name.value.trim(), scopes: [...scopes.value], ...(days
+      ? { expires: new Date(Date.now() + days * 86_400_000).toISOString() } : {}) } });
+    made.value = answer.token;
+    again();
+  });
   if (made.value) return html`<${Dialog} title=${t("tokens.made")} onClose=${onClose} footer=${html`<${Button}
     icon="copy" onClick=${() => navigator.clipboard?.writeText(made.value).then(() => say(t("copied")))}>${t("copy")}<//><${Button} kind="main-action" onClick=${onClose}>${t("tokens.kept")}<//>`}><${Note} kind="warn">${t("tokens.once")}<//><pre class="code" tabindex="0">${made.value}</pre><//>`;
   return html`<${Dialog} title=${t("tokens.make")} onClose=${onClose}><form class="form" onSubmit=${submit}>

@@ -1,12 +1,6 @@
 // What devices used: turns, speech, tokens, by day, agent or device.
-import { html } from "../core/ui.js";
-import { number, short, span, t } from "../core/i18n.js";
-import { go, to } from "../core/router.js";
-import { Card, Choices, Empty, Head, Note, Stat } from "../parts/basics.js";
-import { Loaded, useGet } from "../parts/load.js";
-import { Rows } from "../parts/table.js";
-import { byDay } from "../parts/usage-chart.js";
-import { Chart } from "../parts/chart.js";
+import { Card, Choices, Empty, go, Head, html, Loaded, Note, number, Rows, short, span, Stat, t, to, useGet } from "../kit.js";
+import { byDay, Chart } from "../parts/chart.js";
 
 const BY = ["agent", "device", "day"];
 const DAYS = { 7: "since.week", 30: "since.month", 90: "since.quarter" };

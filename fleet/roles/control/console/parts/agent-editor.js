@@ -1,12 +1,6 @@
 // The draft of an agent as a form. What is empty is left to the settings of the server.
-import { html, useSignal } from "../core/ui.js";
-import { ask, get } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { may } from "../core/session.js";
-import { Button, Card, Fault } from "./basics.js";
-import { say } from "./feedback.js";
-import { Field, NumberInput, Select, TextArea, TextInput } from "./form.js";
-import { useLoad } from "./load.js";
+import { ask, Button, Card, doing, Fault, Field, get, html, may, NumberInput, say, Select, t, TextArea,
+  TextInput, useLoad, useSignal } from "../kit.js";
 
 const NUMBERS = /** @type {[string, number, number, number][]} */ ([["history_messages", 0, 100, 1],
   ["history_seconds", 60, 7_776_000, 1], ["idle_seconds", 5, 110, 0.5],
@@ -28,19 +22,11 @@ export function AgentEditor({ agent, onSaved }) {
   const set = (name, value) => { draft.value = { ...draft.value, [name]: value }; };
   const within = (part, name, value) => set(part, { ...draft.value[part], [name]: value });
   const changed = JSON.stringify([slim(draft.value), notes.value]) !== JSON.stringify([slim(agent.draft), agent.notes]);
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
-    error.value = null;
-    try {
-      onSaved(await ask(`PATCH /agents/${agent.id}`, { body: { draft: slim(draft.value), notes: notes.value },
-        version: agent.version }));
-      say(t("agents.saved"));
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+  const submit = doing(busy, error, async () => {
+    onSaved(await ask(`PATCH /agents/${agent.id}`, { body: { draft: slim(draft.value), notes: notes.value },
+      version: agent.version }));
+    say(t("agents.saved"));
+  });
   const provider = (part, kind) => html`<${Field} label=${t(`agents.provider.${kind}`)}><${Select}
     value=${draft.value[part].provider ?? ""} onValue=${(one) => within(part, "provider", one || null)}
     choices=${[["", t("agents.by-settings")],

@@ -1,8 +1,19 @@
-// The viewer's choice of language and colours.
-import { html } from "../core/ui.js";
-import { LANGUAGES, language, speak, t } from "../core/i18n.js";
-import { paint, theme } from "../core/theme.js";
-import { Icon } from "./icon.js";
+// The viewer's choice of language and colours: light, dark, or as the system has it.
+import { html, Icon, language, LANGUAGES, signal, speak, t } from "../kit.js";
+
+const KEY = "fleet.theme";
+/** @type {import("@preact/signals").Signal<"auto"|"light"|"dark">} */
+export const theme = signal(/** @type {any} */ (localStorage.getItem(KEY) ?? "auto"));
+
+const show = () => { document.documentElement.dataset.theme = theme.value; };
+show();
+
+/** @param {"auto"|"light"|"dark"} wanted */
+export function paint(wanted) {
+  theme.value = wanted;
+  localStorage.setItem(KEY, wanted);
+  show();
+}
 
 export const Appearance = () => html`<div class="row tight appearance">
   <div class="choices" role="group" aria-label=${t("language")}>${Object.entries(LANGUAGES).map(([name, text]) => html`

@@ -1,6 +1,5 @@
-// Columns and lines over time, drawn as SVG; the numbers are also in a table, for those who do not see them.
-import { classes, html, useEffect, useRef, useSignal } from "../core/ui.js";
-import { day, number, short } from "../core/i18n.js";
+// Charts: lines and columns over time, and the turns of the last days.
+import { Card, classes, day, Empty, html, Loaded, number, short, t, to, useEffect, useGet, useRef, useSignal } from "../kit.js";
 
 const LEFT = 46, RIGHT = 10, TOP = 12, BOTTOM = 24;
 const STEPS = [1, 2, 2.5, 5, 10];
@@ -53,4 +52,29 @@ export function Chart({ times, series, label, height = 220 }) {
       scope="row">${day(time)}</th>
       ${series.map((one) => html`<td>${one.name}: ${number(one.values[place] ?? 0)}</td>`)}</tr>`)}</tbody></table>
         </figure>`;
+}
+
+/** One value for every day, also for those without any. @param {any[]} items @param {number} days */
+export function byDay(items, days) {
+  const found = new Map(items.map((one) => [one.day, one]));
+  const today = Date.parse(new Date().toISOString().slice(0, 10));
+  return Array.from({ length: days }, (_, place) => {
+    const at = today - (days - 1 - place) * 86_400_000;
+    return { at, ...found.get(new Date(at).toISOString().slice(0, 10)) };
+  });
+}
+
+export function UsageChart({ days = 30, query = {} }) {
+  const since = new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10);
+  const usage = useGet("/usage", { by: "day", since, ...query });
+  return html`<${Loaded} of=${usage}>${({ items }) => {
+    const found = byDay(items, days);
+    return html`<${Card} title=${t("usage.turns-by-day")} aside=${html`<a
+      href=${to(["usage"])}>${t("page.usage")}</a>`}>${items.length === 0
+      ? html`<${Empty} icon="usage" title=${t("usage.none")}>${t("usage.none-about")}<//>`
+      : html`<${Chart} label=${t("usage.turns-by-day")} times=${found.map((one) => one.at)} series=${[
+        { name: t("usage.turns"), values: found.map((one) => one.turns ?? 0), color: "accent", kind: "columns" },
+        { name: t("usage.failed"), values: found.map((one) => one.failed ?? 0), color: "bad", kind: "columns" }]}
+          />`}<//>`;
+  }}<//>`;
 }

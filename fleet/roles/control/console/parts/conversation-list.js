@@ -1,11 +1,5 @@
 // Conversations as a list.
-import { html } from "../core/ui.js";
-import { span, t } from "../core/i18n.js";
-import { to } from "../core/router.js";
-import { Empty, Time } from "./basics.js";
-import { useList } from "./load.js";
-import { useNames } from "./names.js";
-import { ListTable } from "./table.js";
+import { Empty, html, ListTable, span, t, Time, to, useList, useNames } from "../kit.js";
 
 export function ConversationList({ query, aside, title }) {
   const found = useList("/conversations", query);

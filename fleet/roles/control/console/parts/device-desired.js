@@ -1,13 +1,6 @@
 // What a device should be set to, what it reports, and what became of each property.
-import { html, useSignal } from "../core/ui.js";
-import { ask } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { may } from "../core/session.js";
-import { Badge, Button, Card, Fault, Note, Time } from "./basics.js";
-import { say, sayFault } from "./feedback.js";
-import { Field, NumberInput, Select, TextInput } from "./form.js";
-import { Loaded, useGet } from "./load.js";
-import { Rows } from "./table.js";
+import { ask, Badge, Button, Card, doing, Fault, Field, html, Loaded, may, Note, NumberInput, Rows, say,
+  sayFault, Select, t, TextInput, Time, useGet, useSignal } from "../kit.js";
 
 const NAMES = ["volume", "brightness", "theme", "timezone", "language"];
 const POLICIES = ["once", "enforce", "watch"];
@@ -60,18 +53,10 @@ function Wish({ document, change }) {
   const name = useSignal("volume"), value = useSignal(/** @type {any} */ (null)), policy = useSignal("once");
   const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
   const numeric = name.value === "volume" || name.value === "brightness";
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
-    error.value = null;
-    try {
-      await change({ [name.value]: value.value }, { [name.value]: policy.value }, document);
-      value.value = null;
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
+  const submit = doing(busy, error, async () => {
+    await change({ [name.value]: value.value }, { [name.value]: policy.value }, document);
+    value.value = null;
+  });
   return html`<${Card} title=${t("desired.set")}><form class="form" onSubmit=${submit}>
     <${Field} label=${t("desired.property")}><${Select} value=${name.value} choices=${NAMES.map((one) => [one,
       t(`desired.${one}`)])}

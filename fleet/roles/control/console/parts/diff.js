@@ -1,6 +1,5 @@
 // What differs between two texts, line by line.
-import { html } from "../core/ui.js";
-import { t } from "../core/i18n.js";
+import { html, t } from "../kit.js";
 
 const LONGEST = 1_500;
 

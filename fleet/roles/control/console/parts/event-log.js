@@ -1,17 +1,12 @@
 // The last events, and those that happen now.
-import { html, useSignal } from "../core/ui.js";
-import { get } from "../core/api.js";
-import { useEvents } from "../core/events.js";
-import { clock, exact, t } from "../core/i18n.js";
-import { to } from "../core/router.js";
-import { Badge, Card, Empty } from "./basics.js";
-import { Loaded, useLoad } from "./load.js";
+import { Badge, Card, clock, Empty, exact, get, html, Loaded, t, to, useEvents, useLoad, useSignal } from "../kit.js";
 
 const MOST = 200;
 export const KINDS = { failed: "bad", halted: "bad", offline: "", online: "good", answered: "good",
   interrupted: "warn", claimed: "warn", waiting: "warn", lost: "bad" };
 
-export function EventLog({ device = "", kinds = "", title }) {
+/** @param {{device?: string, kinds?: string, title?: any, none?: string}} props  none: said while there is none */
+export function EventLog({ device = "", kinds = "", title, none }) {
   const found = useLoad(async (signal) => (await get("/events", { device, kinds, newest: true, limit: MOST },
     signal)).items.reverse(), [device, kinds]);
   useEvents(kinds ? kinds.split(",") : ["device", "session", "turn", "tool", "job"], (events) => {
@@ -20,7 +15,7 @@ export function EventLog({ device = "", kinds = "", title }) {
     if (fresh.length && found.data) found.set([...fresh, ...found.data].slice(0, MOST));
   }, 300);
   return html`<${Loaded} of=${found}>${(items) => html`<${Card} title=${title ?? t("device.tab.events")}>
-    ${items.length === 0 ? html`<${Empty} icon="live" title=${t("events.none")}>${t("events.none-about")}<//>`
+    ${items.length === 0 ? html`<${Empty} icon="live" title=${t("events.none")}>${none ?? t("events.none-about")}<//>`
       : items.map((one) => html`<${Line} key=${one.id} event=${one} device=${!device} />`)}<//>`}<//>`;
 }
 
@@ -32,6 +27,8 @@ function Line({ event, device }) {
     title=${exact(event.at)}>${clock(event.at)}</time><div>
     <div class="row"><${Badge} kind=${KINDS[event.kind.split(".")[1]] ?? ""}>${event.kind}<//>${device && event.device
       && html`<a class="mono small" href=${to(["devices", event.device])}>${event.device}</a>`}
+      ${event.data.offer && html`<a class="small" href=${to(["jobs", event.data.offer.split("-")[0]])}>${t("firmware.job",
+        { id: event.data.offer.split("-")[0] })}</a>`}
       <button type="button" class="button quiet event-more" aria-expanded=${String(open.value)}
         onClick=${() => { open.value = !open.value; }}><span class="clip small">${about || "…"}</span></button></div>
     ${open.value && html`<pre class="code" tabindex="0">${JSON.stringify(event.data, null, 2)}</pre>`}</div></div>`;

@@ -1,9 +1,5 @@
 // The line in which a query for devices is written: it suggests fields and values, and shows where an error is.
-import { html, useEffect, useRef, useSignal } from "../core/ui.js";
-import { get } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { Button } from "./basics.js";
-import { Icon } from "./icon.js";
+import { Button, get, html, Icon, t, useEffect, useRef, useSignal } from "../kit.js";
 
 const FIELDS = ["online", "board", "firmware", "state", "name", "mac", "serial", "agent", "group", "tool", "language",
   "notes", "last_seen", "last_boot", "first_seen"];

@@ -110,3 +110,20 @@ export function SchemaFields({ schema, values, onValues }) {
       ${fieldOf(safe, values[name], change, needed.has(name))}<//>`;
   });
 }
+
+/**
+ * What a form or a button does: it is busy meanwhile, and tells what went wrong.
+ * @param {{value: boolean}} busy @param {{value: any}} error @param {() => Promise<any>} work
+ * @returns {(event?: Event) => Promise<void>}
+ */
+export const doing = (busy, error, work) => async (event) => {
+  event?.preventDefault();
+  busy.value = true;
+  error.value = null;
+  try {
+    await work();
+  } catch (fault) {
+    error.value = fault;
+  }
+  busy.value = false;
+};

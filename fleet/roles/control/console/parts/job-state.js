@@ -1,7 +1,5 @@
-// How far a job is.
-import { html } from "../core/ui.js";
-import { number, t } from "../core/i18n.js";
-import { Badge, Meter } from "./basics.js";
+// How far a job is, and what one would do.
+import { Badge, html, knows, Meter, Note, number, Stat, t } from "../kit.js";
 
 const KINDS = { scheduled: "", preparing: "info", running: "accent", paused: "warn", halted: "bad", stopping: "warn",
   done: "good",
@@ -10,14 +8,35 @@ export const JobState = ({ job }) => html`<${Badge} kind=${KINDS[job.state] ?? "
   dot=${job.state === "running"}>${t(`job.state.${job.state}`)}<//>`;
 
 export const EXECUTIONS = /** @type {[string, string][]} */ ([["ok", "good"], ["error", "bad"], ["timed_out", "bad"],
-  ["unknown", "warn"], ["sent", "info"], ["waiting", ""], ["queued", ""], ["skipped", ""], ["expired", ""],
+  ["unknown", "warn"], ["sent", "info"], ["verifying", "info"], ["waiting", ""], ["queued", ""], ["skipped", ""], ["expired", ""],
   ["cancelled", ""]]);
+const underWay = (job) => job.counts.sent + job.counts.verifying;
 export const JobMeter = ({ job }) => html`<${Meter} parts=${[
   ["good", job.counts.ok, t("execution.ok")], ["bad", job.counts.error + job.counts.timed_out, t("execution.error")],
     ["warn", job.counts.unknown, t("execution.unknown")],
-  ["info", job.counts.sent, t("execution.sent")], ["rest",
-    job.devices - job.counts.ok - job.counts.error - job.counts.timed_out - job.counts.unknown - job.counts.sent,
+  ["info", underWay(job), t("execution.sent")], ["rest",
+    job.devices - job.counts.ok - job.counts.error - job.counts.timed_out - job.counts.unknown - underWay(job),
     t("execution.waiting")]]} />`;
 
 export const ended = (job) => job.counts.ok + job.counts.error + job.counts.timed_out + job.counts.unknown + job.counts.expired + job.counts.skipped + job.counts.cancelled;
 export const progress = (job) => `${number(ended(job))} / ${number(job.devices)}`;
+
+/** Devices that a job would reach. @param {any} preview */
+export const reached = (preview) => preview.skipped.reduce((left, one) => left - one.devices, preview.devices);
+
+/** @param {{of: {devices: number, online: number, skipped: {reason: string, devices: number}[]}}} props */
+export function DryRun({ of }) {
+  return html`<div class="stack"><div class="stats"><${Stat} label=${t("page.devices")} value=${number(reached(of))}
+    note=${t("jobs.preview-online", { count: number(of.online) })} /></div>
+    ${of.skipped.map((one) => html`<div class="row apart" key=${one.reason}><span
+      class="muted wrap grow">${reasonText(one.reason)}</span><${Badge} kind="warn">${t("jobs.skipped",
+      { count: number(one.devices) })}<//></div>`)}
+    ${reached(of) === 0 && html`<${Note} kind="warn">${t("jobs.no-devices")}<//>`}<p
+      class="muted small">${t("jobs.preview-about")}</p></div>`;
+}
+
+/** The server's reasons are English sentences; those that are known have a text of their own. */
+function reasonText(reason) {
+  const key = `skip.${reason.replace(/[^a-z]+/gi, "-")}`;
+  return knows(key) ? t(key) : reason;
+}

@@ -1,9 +1,5 @@
 // When a device was connected.
-import { html } from "../core/ui.js";
-import { clock, moment, percent, span, t } from "../core/i18n.js";
-import { get } from "../core/api.js";
-import { Badge, Card, Empty, Time } from "./basics.js";
-import { Loaded, useLoad } from "./load.js";
+import { Badge, Card, clock, Empty, get, html, Loaded, moment, percent, span, t, Time, useLoad } from "../kit.js";
 
 const DAY = 86_400_000;
 

@@ -1,11 +1,5 @@
 // What users of a device want to be reminded of.
-import { html } from "../core/ui.js";
-import { ask, part } from "../core/api.js";
-import { t } from "../core/i18n.js";
-import { may } from "../core/session.js";
-import { Button, Card, Time } from "./basics.js";
-import { say, sayFault } from "./feedback.js";
-import { Loaded, useGet } from "./load.js";
+import { ask, Button, Card, html, Loaded, may, part, say, sayFault, t, Time, useGet } from "../kit.js";
 
 export function Reminders({ path }) {
   const found = useGet(`${path}/reminders`);

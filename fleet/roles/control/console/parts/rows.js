@@ -1,5 +1,5 @@
 // Draws the rows of `Windows` that are in view: at most some dozens are in the document, however many there are.
-import { classes, html, useEffect, useLayoutEffect, useRef, useSignal } from "../core/ui.js";
+import { classes, html, useEffect, useLayoutEffect, useRef, useSignal } from "../kit.js";
 
 const MORE = 8;
 /** Rows that one scrolled area holds: browsers do not draw areas of more than some 30 million pixels. */

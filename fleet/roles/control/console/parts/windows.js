@@ -1,6 +1,5 @@
 // A list of any length in windows: what is near the view is kept, and for the rest only the cursors.
-import { signal } from "../core/ui.js";
-import { get } from "../core/api.js";
+import { get, signal } from "../kit.js";
 
 /** Rows of the first page, so that it is soon there, and of the others. */
 const FIRST = 100;

@@ -1,0 +1,189 @@
+// Leads through a new server: owner, models, language, the first device, the first conversation.
+import { ask, Badge, Button, Card, doing, Empty, Fault, Field, get, go, Head, html, LinkButton, Loaded,
+  Loading, may, me, Note, say, Select, span, t, TextInput, Time, to, useEvents, useLoad, useSignal } from "../kit.js";
+import { AddDevice, Waiting } from "../parts/admit.js";
+import { slim } from "../parts/agent-editor.js";
+import { ProviderForm, ProviderTest } from "../parts/provider.js";
+import { QrCode } from "../parts/qr.js";
+import { Transcript } from "../parts/transcript.js";
+import { siteAgent, skip, skipped, STEPS, useStart } from "../parts/start.js";
+
+const KINDS = ["chat", "recognition", "voice"];
+const NAME = "default";
+/** Seconds for which devices that come later get the time zone, too: the longest life of a job. */
+const LIFE = 90 * 86_400;
+
+/** @param {() => Promise<any>} work @returns what a form needs that does something and may fail */
+function useWork(work) {
+  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  return { submit: doing(busy, error, work), busy: busy.value, error: error.value };
+}
+
+/** Change the agent of the whole site, publish it, and make it first where there is none. @param {object} change */
+async function changeSiteAgent(change) {
+  const given = await siteAgent();
+  const known = given ?? (await get("/agents", { limit: 500 })).items.find((one) => one.name === NAME);
+  const draft = slim({ ...known?.draft, ...change });
+  const agent = known ? await ask(`PATCH /agents/${known.id}`, { body: { draft }, version: known.version })
+    : await ask("POST /agents", { body: { name: NAME, draft } });
+  await ask(`POST /agents/${agent.id}:publish`);
+  if (!given) await ask(`POST /agents/${agent.id}:assign`, { body: { site: true } });
+  return agent;
+}
+
+export function OwnerStep({ again }) {
+  const name = useSignal(""), password = useSignal("");
+  const work = useWork(async () => {
+    await ask("POST /accounts", { body: { name: name.value.trim(), password: password.value, role: "owner" } });
+    say(t("saved"));
+    again();
+  });
+  if (me.value?.kind === "account") return html`<p>${t("start.owner-is", { name: me.value.name })}</p>`;
+  if (!may("accounts:write")) return html`<${Note} kind="warn">${t("tools.no-scope")}<//>`;
+  return html`<form class="form" onSubmit=${work.submit}>
+    <${Field} label=${t("sign-in.name")} hint=${t("form.name-hint")}><${TextInput} required value=${name.value}
+      autocomplete="username" pattern="[A-Za-z0-9._\\-]{1,63}" onValue=${(text) => { name.value = text; }} /><//>
+    <${Field} label=${t("sign-in.password")} hint=${t("sign-in.password-hint")}><${TextInput} required type="password"
+      autocomplete="new-password" minlength="12" value=${password.value}
+      onValue=${(text) => { password.value = text; }} /><//>
+    <${Fault} error=${work.error} /><div><${Button} type="submit" kind="main-action"
+      busy=${work.busy}>${t("start.owner-make")}<//></div></form>`;
+}
+
+export function ModelsStep({ again }) {
+  const found = useLoad(async (signal) => ({ providers: (await get("/providers", { limit: 100 }, signal)).items,
+    agent: await siteAgent(signal) }), []);
+  const adding = useSignal(""), chosen = useSignal(/** @type {Record<string, string>} */ ({})),
+    answer = useSignal(/** @type {any} */ (null));
+  const of = (kind) => (found.data?.providers ?? []).filter((one) => one.kind === kind);
+  const choice = (kind) => chosen.value[kind] ?? found.data?.agent?.draft[kind].provider ?? of(kind)[0]?.name ?? "";
+  const work = useWork(async () => {
+    const before = found.data?.agent?.draft ?? {};
+    const parts = KINDS.map((kind) => [kind, { ...before[kind], provider: choice(kind) || null }]);
+    const agent = await changeSiteAgent(Object.fromEntries(parts));
+    say(t("saved"));
+    found.again();
+    again();
+    answer.value = await ask(`POST /agents/${agent.id}:try`, { body: { text: t("start.question") } });
+  });
+  if (!may("providers:write", "agents:write")) return html`<${Note} kind="warn">${t("tools.no-scope")}<//>`;
+  return html`<${Loaded} of=${found}>${() => html`
+    ${KINDS.map((kind) => html`<section key=${kind} class="stack tight"><div class="row apart"><h3>${t(
+      `agents.provider.${kind}`)}</h3><${Button} icon="plus" aria-label=${t("start.add-of",
+      { kind: t(`agents.provider.${kind}`) })} onClick=${() => { adding.value = kind; }}>${t("add")}<//></div>
+      ${of(kind).length === 0 ? html`<p class="muted small">${t(`start.none-${kind}`)}</p>`
+      : of(kind).map((one) => html`<div class="row apart" key=${one.id}><label class="check"><input type="radio"
+        name=${kind} checked=${choice(kind) === one.name} onChange=${() => { chosen.value = { ...chosen.value,
+        [kind]: one.name }; }} /><span>${one.name}</span></label><${ProviderTest} provider=${one} /></div>`)}
+      </section>`)}
+    <${Fault} error=${work.error} />
+    ${answer.value && html`<div class="talk" role="status"><div class="said user">${t("start.question")}</div><div
+      class="said answer">${answer.value.text}</div><span class="muted small">${span(answer.value.seconds * 1000)}</span>
+      </div>`}
+    ${KINDS.some((kind) => of(kind).length) && html`<div><${Button} kind="main-action" icon="play" busy=${work.busy}
+      onClick=${work.submit}>${t("start.use-models")}<//></div>`}
+    ${adding.value && html`<${ProviderForm} provider=${{ kind: adding.value }} onClose=${() => { adding.value = ""; }}
+      done=${(made) => { chosen.value = { ...chosen.value, [made.kind]: made.name }; found.again(); }} />`}`}<//>`;
+}
+
+export function LanguageStep({ again }) {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const found = useLoad(async (signal) => ({ agent: await siteAgent(signal), system: may("system:read")
+    ? await get("/system", {}, signal) : null }), []);
+  const language = useSignal(""), zone = useSignal(own);
+  const spoken = language.value || found.data?.agent?.draft.language || "auto";
+  const site = found.data?.system?.site.timezone;
+  const work = useWork(async () => {
+    await changeSiteAgent({ language: spoken });
+    if (zone.value !== site) await ask("POST /jobs", { body: { name: t("desired.timezone"), kind: "shadow", query: "",
+      continuous: true, supersedes: "start-timezone", shadow: { desired: { timezone: zone.value } },
+      policy: { rate: 100, idle: false, expires_seconds: LIFE } } });
+    say(t("saved"));
+    again();
+  });
+  if (!may("agents:write", "jobs:write", "devices:command")) return html`<${Note} kind="warn">${t("tools.no-scope")}<//>`;
+  if (!found.data) return found.error ? html`<${Fault} error=${found.error} />` : html`<${Loading} />`;
+  return html`<form class="form" onSubmit=${work.submit}>
+    <${Field} label=${t("start.spoken")} hint=${t("agents.language-hint")}><${Select} value=${spoken}
+      onValue=${(one) => { language.value = one; }} choices=${[...new Set(["auto", "zh", "en", spoken])].map((one) => [one,
+      one === "auto" ? t("start.auto") : new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(
+      one) ?? one])} /><//>
+    <${Field} label=${t("desired.timezone")} hint=${site && t("start.zone-hint", { zone: site })}><${TextInput} required
+      list="zones" value=${zone.value} onValue=${(text) => { zone.value = text; }} /><//>
+    <datalist id="zones">${Intl.supportedValuesOf("timeZone").map((one) => html`<option key=${one} value=${one}>
+      </option>`)}</datalist>
+    ${site && zone.value !== site && html`<p class="muted small">${t("start.zone-job", { zone: zone.value })}</p>`}
+    <${Fault} error=${work.error} /><div><${Button} type="submit" kind="main-action"
+      busy=${work.busy}>${t("save")}<//></div></form>`;
+}
+
+const EVENTS = ["device.registered", "device.booted", "device.online", "device.offline", "device.bound"];
+
+/** Devices that were seen last, read again when something happens to one. @param {string} filter */
+function useDevices(filter) {
+  const found = useLoad(async (signal) => (await get("/devices", { filter, sort: "-last_seen", limit: 5,
+    fields: "mac,name,board,online,state,last_seen" }, signal)).items, [filter]);
+  useEvents(EVENTS, () => found.again());
+  return found;
+}
+
+export function DeviceStep() {
+  const site = useLoad(async (signal) => (may("system:read") ? (await get("/system", {}, signal)).site : null), []);
+  const devices = useDevices(""), adding = useSignal(false), url = site.data?.ota_url ?? "";
+  const copy = () => navigator.clipboard.writeText(url).then(() => say(t("start.copied")));
+  return html`<ol class="stages">${["wifi", "address", "code"].map((one, place) => html`<li key=${one}><span
+      class="step">${place + 1}</span><div class="grow"><strong>${t(`first.${one}`)}</strong><div
+      class="muted">${t(`first.${one}-about`)}</div>
+      ${one === "address" && url && html`<div class="row" style=${{ marginTop: "10px" }}><${QrCode} text=${url}
+        label=${t("start.qr")} /><div class="stack tight grow"><code class="wrap">${url}</code>
+        ${globalThis.isSecureContext && html`<div><${Button} icon="copy" onClick=${copy}>${t("copy")}<//></div>`}
+        <p class="muted small">${t("start.ota-hint")}</p></div></div>`}</div></li>`)}</ol>
+    <${Fault} error=${site.error ?? devices.error} /><${Waiting} />
+    <section class="stack tight" aria-label=${t("start.seen")} aria-live="polite"><h3>${t("start.seen")}</h3>
+      ${devices.data?.length ? devices.data.map((one) => html`<div class="row apart" key=${one.mac}><a
+        href=${to(["devices", one.mac])}>${one.name || html`<span class="mono">${one.mac}</span>`}</a><div class="row">
+        <span class="muted small">${one.board} · <${Time} at=${one.last_seen} /></span><${Badge} kind=${one.online
+        ? "good" : ""} dot>${t(one.online ? "online" : "offline")}<//></div></div>`)
+      : html`<p class="muted">${t("start.none-seen")}</p>`}</section>
+    ${may("devices:write") && html`<div><${Button} icon="plus" onClick=${() => { adding.value = true; }}>${t(
+      "devices.add")}<//></div>`}
+    ${adding.value && html`<${AddDevice} onClose=${() => { adding.value = false; }} />`}`;
+}
+
+export function TalkStep() {
+  const devices = useDevices("online"), chosen = useSignal("");
+  const talk = may("devices:command") && html`<${LinkButton} icon="mic" href="#/talk">${t("start.talk-here")}<//>`;
+  if (!may("conversations:read")) return html`<${Note} kind="warn">${t("live.no-scope")}<//>`;
+  const items = devices.data ?? [], mac = items.some((one) => one.mac === chosen.value) ? chosen.value : items[0]?.mac;
+  if (!mac) return html`<${Empty} icon="devices" title=${t("start.none-online")} action=${talk}>${t(
+    "start.none-online-about")}<//>`;
+  return html`<div class="row apart"><div class="grow">${items.length > 1 && html`<${Field} label=${t("query.device")}>
+    <${Select} value=${mac} onValue=${(one) => { chosen.value = one; }} choices=${items.map((one) => [one.mac, one.name
+    || one.mac])} /><//>`}</div>${talk}</div><${Transcript} key=${mac} mac=${mac} />`;
+}
+
+const SHOWN = { owner: OwnerStep, models: ModelsStep, language: LanguageStep, device: DeviceStep, talk: TalkStep };
+
+export default function Start({ parts }) {
+  const state = useStart();
+  if (!state.known) return state.error ? html`<${Fault} error=${state.error} retry=${state.again} />` : html`<${Loading} />`;
+  const step = STEPS.includes(parts[0]) ? parts[0] : state.open[0] ?? "owner";
+  const next = STEPS[STEPS.indexOf(step) + 1], isSkipped = skipped.value.has(step) && !state.done[step];
+  const on = () => go(next ? ["start", next] : []);
+  const mark = (one) => (state.done[one] ? " ✓" : skipped.value.has(one) ? " –" : "");
+  return html`<${Head} title=${t("page.start")} about=${t("start.about")} />
+    <nav aria-label=${t("page.start")}><ol class="steps">${STEPS.map((one) => html`<li key=${one}
+      class=${state.done[one] ? "done" : ""} aria-current=${one === step ? "step" : undefined}><a
+      href=${to(["start", one])}>${t(`start.${one}`)}${mark(one)}</a></li>`)}</ol></nav>
+    ${state.open.length === 0 && html`<${Note}>${t("start.ready")} <a href="#/">${t("page.overview")}</a><//>`}
+    <${Card} title=${t(`start.${step}-title`)} aside=${state.done[step] ? html`<${Badge} kind="good">${t("done")}<//>`
+      : isSkipped && html`<${Badge}>${t("start.skipped")}<//>`}><div class="stack">
+      <p class="muted">${t(`start.${step}-about`)}</p>
+      <${SHOWN[step]} key=${step} again=${state.again} />
+      <div class="actions">${step !== STEPS[0] && html`<${LinkButton} href=${to(["start",
+        STEPS[STEPS.indexOf(step) - 1]])}>${t("back")}<//>`}
+        ${!state.done[step] && html`<${Button} kind="quiet" onClick=${() => { skip(step, !isSkipped);
+          if (!isSkipped) on(); }}>${t(isSkipped ? "start.unskip" : "start.skip")}<//>`}
+        <${Button} kind=${state.done[step] ? "main-action" : ""} onClick=${on}>${t(next ? "next"
+          : "start.finish")}<//></div></div><//>`;
+}
