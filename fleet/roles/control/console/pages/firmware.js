@@ -55,11 +55,11 @@ function Board({ board, images, versions, onBack, onDelete }) {
   return html`<${Card} flush title=${html`<span class="mono">${board}</span>`} aside=${html`<a href=${to(["devices"],
     { filter: `board=${quoted(board)}` })}>${t("devices.count", { count: number(total) })}</a>`}>
     <${Rows} items=${images} label=${board} row=${(one) => one.id} columns=${[
-      { name: t("firmware.version"), show: (one) => html`<strong class="mono">${one.version}</strong>` },
+      { name: t("firmware.version"), show: (one) => html`<strong class="mono nowrap">${one.version}</strong>` },
       { name: t("firmware.kind"), show: (one) => html`<${Badge} kind=${one.kind === "firmware" ? "info"
         : ""}>${t(`firmware.${one.kind}`)}<//>` },
       { name: t("firmware.runs"), show: running },
-      { name: t("firmware.size"), wide: true, right: true, show: (one) => html`<span title=${one.sha256}>${number(
+      { name: t("firmware.size"), wide: true, right: true, show: (one) => html`<span class="nowrap" title=${one.sha256}>${number(
         one.size / 1_048_576, { style: "unit", unit: "megabyte", maximumFractionDigits: 2 })}</span>` },
       { name: t("jobs.created"), wide: true, show: (one) => html`${one.created_by} · <${Time} at=${one.created} />` },
       { name: "", right: true, show: (one) => html`<span class="row tight" style=${{ justifyContent: "flex-end" }}>
