@@ -75,8 +75,12 @@ _CONTROLS = """() => {
 _FOLLOW_FOCUS = """() => {
   globalThis.reached = new Map();
   document.activeElement?.blur();
+  if (globalThis.focusIsFollowed) return;
+  globalThis.focusIsFollowed = true;
   document.addEventListener('focusin', ({ target }) => requestAnimationFrame(() => {
-    if (document.activeElement !== target || reached.has(target)) return;
+    if (document.activeElement !== target) return;
+    reached.around ||= reached.keys().next().value === target;
+    if (reached.has(target)) return;
     for (const one of document.getAnimations()) if (one instanceof CSSTransition) one.finish();
     const style = getComputedStyle(target), box = target.getBoundingClientRect();
     const faults = [];
@@ -98,9 +102,11 @@ _MISSED = f"""() => {{
   return [...controls.filter((one) => !reached.has(one)).map((one) => `not reached: ${{one.outerHTML.slice(0, 120)}}`),
     ...controls.flatMap((one) => reached.get(one) ?? [])];
 }}"""
-_FRAMES = "() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
-_SLACK = 3
-"""Further steps, for what appears meanwhile."""
+_STEP = """async () => {
+  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  return reached.around;
+}"""
+_MOST_STEPS = 500
 
 
 def foreign_texts(page: Page, language: Language) -> list[str]:
@@ -122,8 +128,9 @@ def moving(page: Page) -> list[str]:
 def missed_by_keyboard(page: Page) -> list[str]:
     """Walk through a page with the Tab key; return the controls that it misses, hides, or shows without an outline."""
     page.evaluate(_FOLLOW_FOCUS)
-    for _ in range(page.evaluate(f"({_CONTROLS})().length") + _SLACK):
+    for _ in range(_MOST_STEPS):
         page.keyboard.press("Tab")
-        page.evaluate(_FRAMES)
+        if page.evaluate(_STEP):
+            break
     found: list[str] = page.evaluate(_MISSED)
     return found

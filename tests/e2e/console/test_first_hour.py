@@ -5,6 +5,7 @@ The models are scripted, so that it is known what was heard; everything else is 
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,7 @@ def shown(fleet: FleetProcess, pattern: str) -> str:
 
 
 def test_a_stranger_gets_from_nothing_to_a_job_that_halts(tmp_path: Path) -> None:
+    begun = time.monotonic()
     with run_openai_server() as models:
         models.answer("chat/completions", answer)
         models.transcriptions(Answer([json.dumps({"text": HEARD, "language": "en"}).encode()]))
@@ -157,7 +159,7 @@ def test_a_stranger_gets_from_nothing_to_a_job_that_halts(tmp_path: Path) -> Non
             stranger.see_a_conversation(PIRATE)
             assert VOICE in stranger.voices()
             stranger.set_the_volume_of_a_group()
-            print(f"{stranger.clicks} clicks")
+            print(f"{stranger.clicks} clicks, {time.monotonic() - begun:.0f} seconds with the start of the server")
             assert stranger.clicks <= MOST_CLICKS
             page.close()
             visitor.leave()

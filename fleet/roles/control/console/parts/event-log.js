@@ -1,7 +1,7 @@
 // The last events, and those that happen now.
 import { Badge, Card, clock, Empty, exact, get, html, Loaded, t, to, useEvents, useLoad, useSignal } from "../kit.js";
 
-const MOST = 200;
+const MOST = 100;
 export const KINDS = { failed: "bad", halted: "bad", offline: "", online: "good", answered: "good",
   interrupted: "warn", claimed: "warn", waiting: "warn", lost: "bad" };
 
