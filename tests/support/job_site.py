@@ -114,9 +114,9 @@ class JobSite:
     async def step(self) -> bool:
         return await self.feeder.step(self.work)
 
-    async def fill(self, job: int, sent: int) -> None:
+    async def fill(self, job: int, sent: int, tenant: int = 1) -> None:
         """Feed until so many devices of a job are under way; none of them gets its call."""
-        while (await self.job(job)).counts["sent"] < sent:
+        while (await self.job(job, tenant)).counts["sent"] < sent:
             await self.step()
             await asyncio.sleep(0.01)
 

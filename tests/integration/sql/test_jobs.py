@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from sqlalchemy import insert, select, update
@@ -15,7 +16,7 @@ from fleet.adapters.sql.event_rows import EventLog, StoredEvent
 from fleet.adapters.sql.job_feed import JobFeed
 from fleet.adapters.sql.job_rows import JobRows
 from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
-from fleet.adapters.sql.mac_numbers import mac_number
+from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import DEVICE, LISTED_TOOL, TENANT, TOOL_LIST
 from fleet.core.job_order import JobOrder, stored_place
 from fleet.ground.errors import Fenced, Unavailable
@@ -434,27 +435,68 @@ async def test_a_full_queue_gives_calls_back(site: JobSite) -> None:
     assert (await site.run(job.id)).state == "done"
 
 
-async def test_a_tenant_with_many_jobs_leaves_places_in_the_queues_for_others(site: JobSite) -> None:
-    await site.add_devices(30)
+async def test_a_tenant_whose_devices_share_a_shard_leaves_places_in_its_queue_for_others(site: JobSite) -> None:
+    macs = [mac_number(mac) for mac in await site.add_devices(100) if site.store.keys.shard(mac) == 0]
+    await _give_to_another_tenant(site, macs[-2:])
     async with site.database.writing() as connection:
-        await connection.execute(insert(TENANT).values(id=2, slug="other", name="Other", created=0))
-        await connection.execute(update(DEVICE).where(DEVICE.c.mac >= FIRST + 25).values(tenant=2))
-    site.work._most_sent = 10
-    greedy = [(await site.add_job(policy=FAST)).id for _ in range(3)]
-    other = (await site.add_job(tenant=2, policy=FAST)).id
+        await connection.execute(update(DEVICE).where(DEVICE.c.mac.in_(macs)).values(board="b"))
+    site.work.places.most = site.work._calls.most_queued = 6
+    greedy = [(await site.add_job(query="board=b", policy=FAST)).id for _ in range(2)]
+    other = (await site.add_job(tenant=2, query="board=b", policy=FAST)).id
     await site.prepare()
-    async with asyncio.timeout(60):
-        while (await site.job(other, 2)).counts["sent"] < 5:
-            await site.step()
-            await asyncio.sleep(0.01)
+    await site.fill(other, 2, tenant=2)
     await site.step()
-    assert sum([(await site.job(job)).counts["sent"] for job in greedy]) == 10
-    await site.answer()
-    while [(await site.job(job)).state for job in greedy] != ["done"] * 3:
+    others = {mac_text(mac) for mac in macs[-2:]}
+    calls = [call.device for _, _, call in await site.waiting_calls()]
+    assert others < set(calls)
+    assert len(calls) <= 5
+    while [(await site.job(job)).state for job in greedy] != ["done"] * 2:
+        await _make_due(site)
         await site.step()
         await site.answer()
         await asyncio.sleep(0.01)
     assert set(site.names.values()) == {1}, "no call twice"
+
+
+async def test_a_place_that_nobody_gave_back_is_free_after_the_next_look(site: JobSite) -> None:
+    await site.add_devices(1)
+    job = await site.add_job(policy=FAST)
+    await site.prepare()
+    site.work.places.take((job.id, FIRST + 7), 1, 0)
+    free = site.work.places.room(1, 0)
+    await site.work.look()
+    assert site.work.places.room(1, 0) == free + 1
+
+
+async def test_a_lease_that_takes_over_knows_who_has_places(site: JobSite) -> None:
+    (mac,) = await site.add_devices(1)
+    job = await site.add_job(policy=FAST)
+    await site.prepare()
+    await site.fill(job.id, 1)
+    work, shard = await site.lead(), site.store.keys.shard(mac)
+    assert work.places.room(1, shard) == work.places.room(2, shard) - 1
+    await site.run(job.id)
+    assert work.places.room(1, shard) == work.places.room(2, shard)
+
+
+async def test_a_tenant_with_many_jobs_lets_those_of_others_have_a_turn(site: JobSite) -> None:
+    macs = [mac_number(mac) for mac in await site.add_devices(4)]
+    await _give_to_another_tenant(site, macs[-2:])
+    site.work.turns.seconds = 0.0
+    greedy = [(await site.add_job(policy=FAST)).id for _ in range(6)]
+    other = (await site.add_job(tenant=2, policy=FAST)).id
+    await site.prepare()
+    for _ in range(3):  # The rate of a job counts from its first turn on.
+        await site.step()
+        await asyncio.sleep(0.01)
+    assert (await site.job(other, 2)).counts["sent"] == 2
+    assert sum([(await site.job(job)).counts["sent"] > 0 for job in greedy]) <= 3
+
+
+async def _give_to_another_tenant(site: JobSite, macs: Sequence[int]) -> None:
+    async with site.database.writing() as connection:
+        await connection.execute(insert(TENANT).values(id=2, slug="other", name="Other", created=0))
+        await connection.execute(update(DEVICE).where(DEVICE.c.mac.in_(macs)).values(tenant=2))
 
 
 async def test_counters_agree_with_the_rows(site: JobSite) -> None:

@@ -80,6 +80,13 @@ class JobCalls:
         mark = await self._store.ask(cast("Awaitable[str]", self._store.client.get(names.CONTROL_LIFE)))
         return hashlib.sha256("\n".join((mark, *sorted(runs))).encode()).hexdigest()
 
+    async def queued(self) -> Mapping[int, int]:
+        """Return how many calls the queue of each shard has, of whomever."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for shard in self._shards:
+            pipe.xlen(self._store.keys.operator_calls(shard))
+        return dict(zip(self._shards, await self._store.ask(cast("Awaitable[list[int]]", pipe.execute())), strict=True))
+
     async def put(self, calls: Sequence[OperatorCall], within_ms: int) -> list[OperatorCall]:
         """Queue calls; one that its shard knows already stays as it is. Return those for which there was no room.
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Final
 
 from fleet.adapters.redis.shards.job_calls import AT_ONCE, JobCalls, JobOutcome
 from fleet.adapters.redis.shards.operator_calls import CallState
@@ -17,6 +18,7 @@ BUSY_MS = 15_000
 """How long a device is left alone that was busy."""
 AWAKE_MS = 600_000
 """How long a device is left alone that waits for its next session; the session ends the wait."""
+SHARD_BUSY: Final = "its shard is busy"
 _NAME = re.compile(r"job-(\d{1,18})-(\d{1,9})", re.ASCII)
 
 
@@ -46,7 +48,7 @@ class CallTask(JobTask):
         named = {mac_text(one.mac): one for one in sent}
         full = await self._calls.put(calls, self._policy.within_ms)
         due, back = milliseconds() + 1_000, [named[one.device] for one in full]
-        return [CallEnd(one.job, one.mac, one.attempt, "waiting", "its shard is busy", due) for one in back]
+        return [CallEnd(one.job, one.mac, one.attempt, "waiting", SHARD_BUSY, due) for one in back]
 
     async def review(self, sent: Sequence[SentCall], *, overdue: bool) -> Sequence[CallEnd]:
         """Look the calls up."""

@@ -10,6 +10,7 @@ from fleet.adapters.sql.job_targets import JobTargets
 from fleet.core.job_order import end_of_tier
 from fleet.core.query.conditions import QueryError
 from fleet.core.rollout import Policy
+from fleet.core.tenant_turns import TenantTurns
 from fleet.roles.control.access import milliseconds
 from fleet.roles.control.job_policies import policy_of, target_of_job
 
@@ -28,7 +29,7 @@ class JobDevices:
     """
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self._turns = database, TenantTurns()
 
     async def run(self, fence: str) -> None:
         """Work until cancelled.
@@ -44,15 +45,18 @@ class JobDevices:
             await asyncio.sleep(BETWEEN_SLICES if busy else PAUSE_SECONDS)
 
     async def step(self, feed: JobFeed) -> bool:
-        """Begin jobs whose time has come, add one slice to each that wants one; return whether a new job wants more."""
+        """Begin jobs whose time has come, add one slice to each that wants one; return whether a new job wants more.
+
+        Tenants take turns: one with many new jobs does not let others wait for all of these.
+        """
         busy = False
-        for job in await feed.active():
+        for job in self._turns.round(await feed.active(), asyncio.get_running_loop().time):
             if job.state == "scheduled" and milliseconds() >= (job.starts or 0):
                 await feed.begin_scheduled(job)
                 busy = True
             elif job.state == "preparing" or (job.continuous and job.state == "running"):
                 busy |= await self._add(feed, job)
-        return busy
+        return busy or self._turns.cut
 
     async def _add(self, feed: JobFeed, job: JobRow) -> bool:
         now = milliseconds()

@@ -8,6 +8,7 @@ from operator import attrgetter
 from fleet.adapters.sql.job_evidence import JobEvidence, Watched
 from fleet.adapters.sql.job_executions import AT_ONCE, CallEnd, EndTerms, JobExecutions
 from fleet.adapters.sql.job_rows import JobRow
+from fleet.core.shared_places import SharedPlaces
 from fleet.ground.metrics import jobs as counted
 from fleet.roles.control.access import milliseconds
 from fleet.roles.control.job_policies import policy_of, terms_of_job
@@ -21,10 +22,10 @@ _READ_AHEAD = 5_000
 
 
 class JobOutcomes:
-    """Collects outcomes and evidence under one lease."""
+    """Collects outcomes and evidence under one lease; what has ended gives its place back."""
 
-    def __init__(self, tasks: JobTasks, executions: JobExecutions, evidence: JobEvidence) -> None:
-        self._tasks, self._executions, self._evidence = tasks, executions, evidence
+    def __init__(self, tasks: JobTasks, executions: JobExecutions, evidence: JobEvidence, places: SharedPlaces) -> None:
+        self._tasks, self._executions, self._evidence, self._places = tasks, executions, evidence, places
         self._read: dict[int, int] = {}
 
     async def collect(self, jobs: Sequence[JobRow], now: int) -> int:
@@ -100,6 +101,8 @@ class JobOutcomes:
             for state, count in stored.items():
                 if state not in UNDER_WAY:
                     counted.executions.add(state, count=count)
+        for one in ended:
+            self._places.leave((one.job, one.mac))
 
 
 def terms_of_jobs(jobs: Iterable[JobRow]) -> Mapping[int, EndTerms]:

@@ -8,7 +8,6 @@ does: the outcome of such a call is unknown.
 import asyncio
 import logging
 import random
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,10 +23,12 @@ from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.core.connection_pauses import JITTER_MS, after_connection
 from fleet.core.quiet_hours import QuietHours
 from fleet.core.rollout import Advance, Done, Feed, Halt, JobProgress, Pace, Policy, Wait, step
+from fleet.core.shared_places import SharedPlaces
+from fleet.core.tenant_turns import TenantTurns
 from fleet.ground.local_time import own_offset
 from fleet.roles.control.access import milliseconds
 from fleet.roles.control.job_policies import policy_of, terms_of_job
-from fleet.roles.control.job_tasks.calls import BUSY_MS
+from fleet.roles.control.job_tasks.calls import BUSY_MS, SHARD_BUSY
 from fleet.roles.control.job_tasks.directory import JobTasks
 from fleet.roles.control.leader.job_devices import reach_of
 from fleet.roles.control.leader.job_outcomes import JobOutcomes
@@ -35,6 +36,8 @@ from fleet.wire.operator_calls import IN_SESSION, OFFLINE
 
 log = logging.getLogger(__name__)
 
+_FULL_MS = 1_000, 9_000
+"""How long a device waits for a place in the queue of its shard: between these."""
 _QUIET = "its quiet hours"
 _SHOWN = ("soak", "approval", "devices", "members")
 """Reasons to wait that last long enough to be shown."""
@@ -47,13 +50,10 @@ class JobWork:
         self.feed, self._calls, self._timezone = feed, calls, timezone
         self.tasks, self._evidence = JobTasks(calls, feed.database, store), JobEvidence(feed.database)
         self._executions = JobExecutions(feed)
-        self._outcomes = JobOutcomes(self.tasks, self._executions, self._evidence)
+        self.places, self.turns, self._keys = SharedPlaces(MOST_QUEUED), TenantTurns(), store.keys
+        self._outcomes = JobOutcomes(self.tasks, self._executions, self._evidence, self.places)
         self._paces: dict[int, Pace] = {}
         self._life = ""
-        # Of all jobs of a tenant: half of what the queues take. The rest is for other tenants; devices are not spread
-        # evenly, either.
-        self._most_sent = MOST_QUEUED * store.keys.shards // 2
-        self._sent = Counter[int]()
 
     async def begin(self) -> None:
         """Refuse earlier leases; hand over again what they noted but may not have handed over."""
@@ -62,6 +62,7 @@ class JobWork:
         if not await self._check_life():
             for job in await self.feed.active():
                 await self._put(job, await self._executions.sent(job.id))
+        await self._settle()
 
     async def look(self) -> None:
         """Do what is needed every few seconds: end what has no outcome, and notice that Redis lost its data."""
@@ -69,6 +70,13 @@ class JobWork:
         for job in await self.feed.active():
             if job.counts["sent"]:
                 await self._outcomes.look_up(job, milliseconds())
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Count again who has places: a device that is forgotten while it has one never gives it back."""
+        jobs = [job for job in await self.feed.active() if job.counts["sent"]]
+        sent = [(job, one.mac) for job in jobs for one in await self._executions.sent(job.id)]
+        self.places.settle(((job.id, mac), job.tenant, self._keys.shard(mac_text(mac))) for job, mac in sent)
 
     async def _check_life(self) -> bool:
         """Return whether Redis may have lost its data since the last hand-over; what it lost is unknown then."""
@@ -91,7 +99,7 @@ class JobWork:
                 await self._wake([job], macs)
 
     async def step(self, jobs: Sequence[JobRow], connected: Iterable[int], started: Iterable[int] = ()) -> bool:
-        """Collect outcomes, then decide on every job; return whether there is more to do at once."""
+        """Collect outcomes, then decide on the jobs, in turns; return whether there is more to do at once."""
         now = milliseconds()
         collected = await self._outcomes.collect(jobs, now)
         await self._wake(jobs, list(connected))
@@ -99,10 +107,8 @@ class JobWork:
         if collected:
             jobs = await self.feed.active()
         busy = collected >= AT_ONCE // 2
-        self._sent = Counter()
-        for job in jobs:
-            self._sent[job.tenant] += job.counts["sent"]
-        for job in jobs:
+        self.places.measure(await self._calls.queued())
+        for job in self.turns.round(jobs, asyncio.get_running_loop().time):
             if job.under_way and terms_of_job(job).evidence:
                 busy |= await self._outcomes.read_evidence(job, now)
                 job = await self.feed.read(job.id)
@@ -111,7 +117,7 @@ class JobWork:
         gone = self._paces.keys() - {job.id for job in jobs}
         for number in gone:
             del self._paces[number]
-        return busy
+        return busy or self.turns.cut
 
     async def _wake(self, jobs: Iterable[JobRow], macs: Sequence[int]) -> None:
         waiting, now = [job.id for job in jobs if job.counts["waiting"]], milliseconds()
@@ -171,12 +177,12 @@ class JobWork:
             approved=job.approved,
             growing=job.continuous,
         )
-        room = max(0, self._most_sent - self._sent[job.tenant])
+        room = sum(self.places.room(job.tenant, shard) for shard in range(self._keys.shards))
+        room = room if terms_of_job(job).connected else AT_ONCE
         match step(replace(policy, window=min(policy.window, job.under_way + room)), progress, now):
             case Feed(most):
                 handed, left = await self._hand_over(job, policy, found, min(most, AT_ONCE), now)
                 pace.take(handed)
-                self._sent[job.tenant] += handed
                 return left and handed < allowance
             case Advance():
                 reach = await reach_of(self.feed, job, policy, job.stage + 1)
@@ -203,21 +209,28 @@ class JobWork:
         asked = [mac_text(one.mac) for one in candidates] if terms_of_job(job).connected else []
         devices = await self._calls.look(asked)
         ready: list[int] = []
+        full = False
         held: dict[int, tuple[int, str]] = {}
         gone: list[int] = []
         for one in candidates:
             if len(ready) == most:
                 break
-            device = devices.get(mac_text(one.mac))
+            mac = mac_text(one.mac)
+            device = devices.get(mac)
             wait = self._held(policy, device, now) if device else None
             if not one.there:
                 gone.append(one.mac)
-            elif wait is None:
+            elif wait is not None:
+                held[one.mac] = wait
+            elif device is None or self.places.admit((job.id, one.mac), job.tenant, self._keys.shard(mac)):
                 ready.append(one.mac)
             else:
-                held[one.mac] = wait
-        await self._put(job, await self._executions.hand_over(job, now, ready, held, gone))
-        return len(ready), len(ready) < most
+                full, held[one.mac] = True, (now + random.randint(*_FULL_MS), SHARD_BUSY)
+        sent = await self._executions.hand_over(job, now, ready, held, gone)
+        for number in set(ready) - {one.mac for one in sent}:
+            self.places.leave((job.id, number))
+        await self._put(job, sent)
+        return len(ready), len(ready) < most and not full
 
     def _held(self, policy: Policy, device: DeviceNow, now: int) -> tuple[int, str] | None:
         """Return until when a device waits, and why; None if it does not."""
