@@ -1,0 +1,37 @@
+"""What malloc keeps, and what it returns to the system."""
+
+import subprocess
+import sys
+
+KEEPS_AND_RETURNS = """
+import asyncio, ctypes
+from fleet.ground import allocator
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 // 2**20
+
+async def returned(most):
+    task = asyncio.create_task(allocator.return_freed_memory())
+    while resident() > most:
+        await asyncio.sleep(0.01)
+    task.cancel()
+
+allocator.tune()
+before = resident()
+blocks = [libc.malloc(2**16) for _ in range(1024)]
+top = libc.malloc(2**16)
+for block in blocks:
+    ctypes.memset(block, 1, 2**16)
+    libc.free(block)
+assert resident() >= before + 48, "nothing was left to return"
+asyncio.run(asyncio.wait_for(returned(before + 16), 60))
+"""
+
+
+def test_memory_freed_below_a_block_in_use_goes_back_to_the_system() -> None:
+    done = subprocess.run([sys.executable, "-c", KEEPS_AND_RETURNS], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
