@@ -29,9 +29,11 @@ def test_each_page_leads_to_the_sign_in_and_back(browser: Browser, tmp_path_fact
         page = sign_in_with_account(visitor.open(f"{site.url}/console/"), *PERSON)
         for place in (place for name, place in PLACES.items() if name not in QUIET):
             show(page, "#/nowhere")
+            page.reload()
+            show(page, "#/nowhere")
             site.run(site.end_sign_ins())
             go(page, place)
-            expect(page.get_by_text("You were signed out")).to_be_visible()
+            expect(page.locator("main.entry").get_by_text("You were signed out")).to_be_visible()
             sign_in_with_account(page, *PERSON)
             show(page, place)
             assert page.evaluate("location.hash") == place
