@@ -13,7 +13,7 @@ FEW: Final = 8
 _X = JOB_EXECUTION.c
 
 
-class Change(NamedTuple):
+class ExecutionChange(NamedTuple):
     """What changes of an execution: its state and place (see the schema), its text, and its counters."""
 
     state: int
@@ -25,9 +25,9 @@ class Change(NamedTuple):
     """Retries more."""
 
 
-async def write_changes(connection: AsyncConnection, job: int, changes: Mapping[int, Change]) -> None:
+async def write_changes(connection: AsyncConnection, job: int, changes: Mapping[int, ExecutionChange]) -> None:
     """Write the changes of a job's executions, by MAC, in a transaction."""
-    alike: dict[Change, list[int]] = {}
+    alike: dict[ExecutionChange, list[int]] = {}
     for mac, one in changes.items():
         alike.setdefault(one, []).append(mac)
     rows = []

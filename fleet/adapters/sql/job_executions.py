@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fleet.adapters.sql.device_answers import set_attributes
-from fleet.adapters.sql.job_changes import Change, write_changes
+from fleet.adapters.sql.job_changes import ExecutionChange, write_changes
 from fleet.adapters.sql.job_feed import JobFeed, place_of
 from fleet.adapters.sql.job_rows import JobRow
 from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
@@ -127,9 +127,9 @@ class JobExecutions:
                 return []
             present = select(_X.mac, _X.state, _X.attempt).where(*of, _X.mac.in_([*macs, *held, *gone]))
             rows = {mac: (state, attempt) for mac, state, attempt in await connection.execute(present)}
-            changes = {mac: Change(_SENT, now, handed=1) for mac in macs if mac in rows}
-            changes |= {mac: Change(_WAITING, due, text) for mac, (due, text) in held.items() if mac in rows}
-            changes |= {mac: Change(_NUMBER["skipped"], now, _GONE) for mac in gone if mac in rows}
+            changes = {mac: ExecutionChange(_SENT, now, handed=1) for mac in macs if mac in rows}
+            changes |= {mac: ExecutionChange(_WAITING, due, text) for mac, (due, text) in held.items() if mac in rows}
+            changes |= {mac: ExecutionChange(_NUMBER["skipped"], now, _GONE) for mac in gone if mac in rows}
             await write_changes(connection, job.id, changes)
             await _count(connection, job.id, Counter((rows[mac][0], one.state) for mac, one in changes.items()))
         return [SentCall(job.id, mac, rows[mac][1] + 1, now) for mac in macs if mac in rows]
@@ -191,7 +191,7 @@ class JobExecutions:
                 state, place, text = "waiting", now + pause, f"tried again after: {text}"
             number = _NUMBER[state]
             kept = text.replace("\0", "")[:LONGEST_TEXT]
-            changes[mac] = Change(number, place, kept, retried=int(pause is not None))
+            changes[mac] = ExecutionChange(number, place, kept, retried=int(pause is not None))
             outcomes[state] += 1
             moves[source, number] += 1
         await write_changes(connection, job, changes)

@@ -38,13 +38,13 @@ class PatientConnection(aiosqlite.Connection):
             await self._end(work)
             raise
 
-    def cursor(self) -> "VisitingCursor":  # type: ignore[override] # its block gives the driver's cursor
+    def cursor(self) -> "OneTripCursor":  # type: ignore[override] # its block gives the driver's cursor
         """Return a cursor for one statement; SQLAlchemy uses it as that of the driver."""
-        return VisitingCursor(self)
+        return OneTripCursor(self)
 
-    async def visit(self, run: Callable[[sqlite3.Cursor], object]) -> "Visit":
-        """Run a statement and fetch all of its rows, in one visit to the thread."""
-        found: Visit = await self._execute(lambda: _visit(self._conn, run))
+    async def run_statement(self, run: Callable[[sqlite3.Cursor], object]) -> "StatementResult":
+        """Run a statement and fetch all of its rows, in one trip to the thread."""
+        found: StatementResult = await self._execute(lambda: _run_statement(self._conn, run))
         return found
 
     async def rollback(self) -> None:
@@ -69,7 +69,7 @@ class PatientConnection(aiosqlite.Connection):
             work.exception()
 
 
-class Visit(NamedTuple):
+class StatementResult(NamedTuple):
     """What a statement left, as a cursor has it."""
 
     rows: list[Any]
@@ -78,7 +78,7 @@ class Visit(NamedTuple):
     lastrowid: int | None = None
 
 
-class VisitingCursor:
+class OneTripCursor:
     """A cursor that goes to the thread of its connection once for each statement.
 
     The driver's goes there four times, to make a cursor, to run the statement, to fetch and to close; changing threads
@@ -91,9 +91,9 @@ class VisitingCursor:
     arraysize = 1
 
     def __init__(self, connection: PatientConnection) -> None:
-        self._connection, self._found = connection, Visit([])
+        self._connection, self._found = connection, StatementResult([])
 
-    async def __aenter__(self) -> "VisitingCursor":
+    async def __aenter__(self) -> "OneTripCursor":
         return self
 
     @property
@@ -111,12 +111,12 @@ class VisitingCursor:
         """The number of the last row that was inserted."""
         return self._found.lastrowid
 
-    async def execute(self, statement: str, parameters: Sequence[Any] = ()) -> "VisitingCursor":
-        self._found = await self._connection.visit(lambda cursor: cursor.execute(statement, parameters))
+    async def execute(self, statement: str, parameters: Sequence[Any] = ()) -> "OneTripCursor":
+        self._found = await self._connection.run_statement(lambda cursor: cursor.execute(statement, parameters))
         return self
 
-    async def executemany(self, statement: str, parameters: Iterable[Sequence[Any]]) -> "VisitingCursor":
-        self._found = await self._connection.visit(lambda cursor: cursor.executemany(statement, parameters))
+    async def executemany(self, statement: str, parameters: Iterable[Sequence[Any]]) -> "OneTripCursor":
+        self._found = await self._connection.run_statement(lambda cursor: cursor.executemany(statement, parameters))
         return self
 
     async def fetchall(self) -> list[Any]:
@@ -126,12 +126,12 @@ class VisitingCursor:
         """Do nothing: what the thread used is closed."""
 
 
-def _visit(connection: sqlite3.Connection, run: Callable[[sqlite3.Cursor], object]) -> Visit:
+def _run_statement(connection: sqlite3.Connection, run: Callable[[sqlite3.Cursor], object]) -> StatementResult:
     cursor = connection.cursor()
     try:
         run(cursor)
         rows = cursor.fetchall() if cursor.description else []
-        return Visit(rows, cursor.description, cursor.rowcount, cursor.lastrowid)
+        return StatementResult(rows, cursor.description, cursor.rowcount, cursor.lastrowid)
     finally:
         cursor.close()
 
