@@ -8,7 +8,8 @@ from tests.support.console_places import Language, catalogue
 
 NAMES: Final = (
     *("fleet", "English", "中文", "flt_…", "MAC", "SQLite", "ABCD-EFGH-JKLM-NPQR", "tag.site=berlin AND online"),
-    *("auto", "https://llm.example/v1"),
+    *("auto", "https://llm.example/v1", "DeepSeek", "Qwen (DashScope)", "Doubao (Volcengine Ark)", "GLM (Zhipu)"),
+    *("Kimi (Moonshot)", "SiliconFlow", "MiniMax", "OpenAI"),
 )
 """Texts that are the same in both languages, and in no catalogue."""
 
