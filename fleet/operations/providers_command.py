@@ -132,13 +132,16 @@ async def speak(
     text: Annotated[str, typer.Argument(help="What the voice reads.")],
     file: Annotated[Path, typer.Option("--out", help="File for the sound, a WAV file.")],
     voice: Annotated[str, typer.Option(help="Name of the voice at its provider; empty for the first one.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Let the voice of a provider read a text, and write it to a file."""
     trial = checked(VoiceTrial, {"text": text, "voice": voice})
     async with open_control(settings) as control:
         sample = await control.send(providers.speak((await find_provider(control, name)).id, trial))
     file.write_bytes(base64.b64decode(sample.wav))
-    typer.echo(f"{visible(name)} began after {sample.first_seconds:g} s, and was ready after {sample.seconds:g} s")
+    report = f"{visible(name)} began after {sample.first_seconds:g} s, and was ready after {sample.seconds:g} s"
+    took = {"name": name, "first_seconds": sample.first_seconds, "seconds": sample.seconds}
+    print_result("providers", [took], report, as_json=as_json)
 
 
 @app.command()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from fleet.adapters.net.descriptors import raise_limit, watch_descriptors
 from fleet.adapters.net.http.readiness import Readiness
-from fleet.ground import allocator
 from fleet.ground.errors import ConfigError, install_hint
 from fleet.ground.metrics import bounds
 from fleet.ground.settings import Settings
@@ -23,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def run_monitoring(settings: Settings, role: str) -> AsyncIterator[Readiness]:
-    """Serve metrics and health checks of the process during the block, send its traces, and return its freed memory.
+    """Serve metrics and health checks of the process during the block, and send its traces; give its readiness.
 
     Args:
         settings: Of the process.
@@ -46,7 +45,6 @@ async def run_monitoring(settings: Settings, role: str) -> AsyncIterator[Readine
             log.debug("serving metrics", extra={"port": server.port})
             await stack.enter_async_context(running("metrics", server.run))
         await stack.enter_async_context(running("file descriptors", watch_descriptors))
-        await stack.enter_async_context(running("freed memory", allocator.return_freed_memory))
         yield readiness
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from fleet.ground.allocator import return_freed_memory
 from fleet.ground.errors import FleetError, Overloaded, ProviderError
 from fleet.ground.metrics import providers
 
@@ -59,6 +60,8 @@ class Engine:
             raise ProviderError(f"{self._name}: closed", retryable=False)
         running = self._begin(work, expected)
         future = asyncio.wrap_future(running)
+        # After the caller was told, in the engine's thread.
+        running.add_done_callback(_tidy)
         try:
             await asyncio.wait({future}, timeout=timeout)
             return self._outcome(future)
@@ -96,6 +99,11 @@ class Engine:
             return future.result()
         providers.errors.add(self._name, "engine")
         raise ProviderError(f"{self._name}: {type(error).__name__}", retryable=False) from error
+
+
+def _tidy(running: Future[Any]) -> None:
+    if not running.cancelled():
+        return_freed_memory()
 
 
 def _give_way(niceness: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.support.browser import Visitor, running_browser
 from tests.support.console_page import go, sign_in_with_account
@@ -12,6 +12,10 @@ from tests.support.console_site import ConsoleSite
 
 pytestmark = pytest.mark.slow
 PERSON = ("ling", "correct horse battery")
+ASKS = """async () => {
+  const { get } = await import(new URL("core/api.js", location.href).href);
+  window.late = get("/usage", { late: 1 }).catch((problem) => problem.status);
+}"""
 QUIET = {"talk", "nowhere"}
 """Pages that ask nothing before somebody does something."""
 
@@ -29,8 +33,6 @@ def test_each_page_leads_to_the_sign_in_and_back(browser: Browser, tmp_path_fact
         page = sign_in_with_account(visitor.open(f"{site.url}/console/"), *PERSON)
         for place in (place for name, place in PLACES.items() if name not in QUIET):
             show(page, "#/nowhere")
-            page.reload()
-            show(page, "#/nowhere")
             site.run(site.end_sign_ins())
             go(page, place)
             expect(page.locator("main.entry").get_by_text("You were signed out")).to_be_visible()
@@ -40,3 +42,24 @@ def test_each_page_leads_to_the_sign_in_and_back(browser: Browser, tmp_path_fact
         page.close()
         visitor.leave()
         assert [one for one in visitor.complaints if "401" not in one] == []
+
+
+def test_a_late_answer_to_an_earlier_sign_in_does_not_end_this_one(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with ConsoleSite.running(tmp_path_factory.mktemp("console")) as site:
+        site.run(site.add_owner(*PERSON))
+        visitor, held = Visitor(browser), list[Route]()
+        page = sign_in_with_account(visitor.open(f"{site.url}/console/"), *PERSON)
+        page.route("**/v1/usage?late=1", lambda route: held.append(route))
+        with page.expect_request("**/v1/usage?late=1"):
+            page.evaluate(ASKS)
+        site.run(site.end_sign_ins())
+        go(page, "#/devices")
+        expect(page.locator("main.entry").get_by_text("You were signed out")).to_be_visible()
+        sign_in_with_account(page, *PERSON)
+        held[0].fulfill(status=401, json={})
+        assert page.evaluate("window.late") == 401
+        show(page, "#/groups")
+        page.close()
+        visitor.leave()

@@ -1,5 +1,5 @@
 // Requests to the public API. There is no other way in which the console learns or changes anything.
-import { authorized, refuse } from "./session.js";
+import { authorized, refusing } from "./session.js";
 import { knows, t } from "./i18n.js";
 
 /** An answer of the API that says no. */
@@ -36,7 +36,7 @@ export const part = (text) => encodeURIComponent(text);
  * @returns {Promise<Response>}
  */
 export async function send(verb, more = {}) {
-  const [method, path] = verb.split(" ");
+  const [method, path] = verb.split(" "), refuse = refusing();
   const headers = authorized({ ...more.headers });
   if (more.version !== undefined) headers["If-Match"] = `"${more.version}"`;
   if (method !== "GET") {
@@ -72,7 +72,7 @@ export const get = (path, query, signal) => ask(`GET ${path}`, { query, signal }
  * @returns {Promise<any>}
  */
 export const upload = (path, query, file, told, signal) => new Promise((resolve, reject) => {
-  const request = new XMLHttpRequest(), fail = (status, body) => reject(new Problem(status, body));
+  const request = new XMLHttpRequest(), refuse = refusing(), fail = (status, body) => reject(new Problem(status, body));
   request.open("POST", `../v1${path}${search(query)}`);
   for (const [name, value] of Object.entries(authorized({ "Content-Type": "application/octet-stream" })))
     request.setRequestHeader(name, value);

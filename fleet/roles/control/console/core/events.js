@@ -1,6 +1,6 @@
 // What happens, by one stream for the whole tab. Events come in batches, one for a frame, so that many do not freeze it.
 import { effect, signal, useEffect, useRef } from "./ui.js";
-import { authorized, era, may, me, refuse } from "./session.js";
+import { authorized, era, may, me, refusing } from "./session.js";
 
 /** @typedef {{id: number, at: string, kind: string, device: string|null, data: any}} FleetEvent */
 /** @type {import("@preact/signals").Signal<"off"|"joining"|"live"|"lost">} */
@@ -60,6 +60,7 @@ async function follow(signal) {
     try {
       if (stream.value !== "lost") stream.value = "joining";
       const headers = authorized({ Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) });
+      const refuse = refusing();
       const answer = await fetch("../v1/events", { headers, signal, cache: "no-store" });
       if (answer.status === 401) return refuse();
       if (answer.ok) {

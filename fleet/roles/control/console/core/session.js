@@ -100,9 +100,15 @@ export async function signOut() {
   leave();
 }
 
-/** The server does not know whoever is signed in any more. */
-export function refuse() {
-  if (!me.value) return;
-  expired.value = true;
-  leave();
+/**
+ * To be called before a request.
+ * @returns {() => void} ends the sign-in, as the server does not know it any more; not one that began after the request
+ */
+export function refusing() {
+  const asked = era.value;
+  return () => {
+    if (!me.value || asked !== era.value) return;
+    expired.value = true;
+    leave();
+  };
 }

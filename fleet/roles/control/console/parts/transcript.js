@@ -1,5 +1,5 @@
 // What is said with a device, word by word, with calls of tools and where the time of each turn went.
-import { authorized, Badge, Card, classes, Empty, Fault, frames, html, Icon, part, Problem, refuse, span, t,
+import { authorized, Badge, Card, classes, Empty, Fault, frames, html, Icon, part, Problem, refusing, span, t,
   to, useEffect, useEvents, useNames, useSignal } from "../kit.js";
 
 /** @param {Record<string, number>} stages in milliseconds, each from the end of hearing on, but for `heard` and `first_audio` */
@@ -38,6 +38,7 @@ function useTranscript(mac) {
     const run = async () => {
       while (!ending.signal.aborted) {
         try {
+          const refuse = refusing();
           const answer = await fetch(`../v1/devices/${part(mac)}/transcript`,
             { headers: authorized({ Accept: "text/event-stream" }), signal: ending.signal, cache: "no-store" });
           if (answer.status === 401) return refuse();
