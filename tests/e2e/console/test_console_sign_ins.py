@@ -33,6 +33,8 @@ def test_each_page_leads_to_the_sign_in_and_back(browser: Browser, tmp_path_fact
         page = sign_in_with_account(visitor.open(f"{site.url}/console/"), *PERSON)
         for place in (place for name, place in PLACES.items() if name not in QUIET):
             show(page, "#/nowhere")
+            page.reload()
+            show(page, "#/nowhere")
             site.run(site.end_sign_ins())
             go(page, place)
             expect(page.locator("main.entry").get_by_text("You were signed out")).to_be_visible()
@@ -51,6 +53,7 @@ def test_a_late_answer_to_an_earlier_sign_in_does_not_end_this_one(
         site.run(site.add_owner(*PERSON))
         visitor, held = Visitor(browser), list[Route]()
         page = sign_in_with_account(visitor.open(f"{site.url}/console/"), *PERSON)
+        show(page, "#/nowhere")
         page.route("**/v1/usage?late=1", lambda route: held.append(route))
         with page.expect_request("**/v1/usage?late=1"):
             page.evaluate(ASKS)

@@ -1,5 +1,5 @@
 // Who is signed in. Everything about signing in is in this file: another way to do it changes nothing else.
-import { signal } from "./ui.js";
+import { batch, signal } from "./ui.js";
 
 const TOKEN = "fleet.token";
 const ACCOUNT = "fleet.account";
@@ -31,15 +31,22 @@ async function ask() {
 /** @param {Me} found */
 function enter(found) {
   expired.value = false;
+  begin(found);
+}
+
+/**
+ * Who is signed in and the era change together: whoever sees one of them sees both.
+ * @param {Me|null} found
+ */
+const begin = (found) => batch(() => {
   me.value = found;
   era.value += 1;
-}
+});
 
 /** Ask whether what this browser has is still good. */
 export async function restore() {
   // Without anything there is nothing to ask.
-  me.value = token || localStorage.getItem(ACCOUNT) ? await ask().catch(() => null) : null;
-  era.value += 1;
+  begin(token || localStorage.getItem(ACCOUNT) ? await ask().catch(() => null) : null);
 }
 
 /**
@@ -91,8 +98,7 @@ function leave() {
   token = "";
   sessionStorage.removeItem(TOKEN);
   localStorage.removeItem(ACCOUNT);
-  me.value = null;
-  era.value += 1;
+  begin(null);
 }
 
 export async function signOut() {
