@@ -21,6 +21,8 @@ class OperatorCall(Struct, frozen=True, kw_only=True):
     """Whether it is not sent while the device is in a session."""
     announcement: DeviceAnnouncement | None = None
     """What the device is told instead of a call of a tool; an older worker calls a tool that no device has."""
+    tenant: int = 0
+    """Who has its place in the queue; 0 for nobody."""
 
 
 LATE: Final = "it had to wait for too long"

@@ -1222,29 +1222,160 @@ local function report(K, A)
   return 1
 end
 
--- How many more operators' calls a shard takes: its queue and its list of records are bounded.
-local function room_for_calls(queue, records, at, longest, most)
-  redis.call('ZREMRANGEBYSCORE', records, '-inf', at)
-  return math.min(longest - redis.call('XLEN', queue), most - redis.call('ZCARD', records))
+-- Tenants share the queue of operators' calls and the list of their records: a tenant takes one more place only while it
+-- has fewer than are free (fleet/core/shared_places.py), so nobody can take what a newcomer needs. While less than half
+-- of the places are taken, that is so for every tenant, and nobody counts. Beyond it, a hash beside the list counts: at
+-- `len` the places that are taken, at `a<tenant>` those of a tenant, and in the queue at `jobs` and `j<tenant>` those of
+-- jobs. It is no truth of its own: where it is missing, or `len` is not the length of the list, it is made again from
+-- what the list says; and it lives for a minute only, as an earlier version of these functions does not keep it.
+local COUNTED_SECONDS = 60
+
+-- Opens the counts of a list. `ample`: nobody can have too much, so they need not be known.
+local function open_counts(list, taken, ample, recount)
+  local counts = {key = list .. 'n', before = {}, changes = {}}
+  local length = tonumber(redis.call('HGET', counts.key, 'len') or '-1')
+  counts.known = length == taken
+  if counts.known then return counts end
+  if length >= 0 then redis.call('DEL', counts.key) end
+  if ample then return counts end
+  local found = recount(list)
+  for field, count in pairs(found) do redis.call('HSET', counts.key, field, count) end
+  redis.call('EXPIRE', counts.key, COUNTED_SECONDS)
+  counts.known = true
+  return counts
 end
 
--- Queues an operator's call and makes its record, with some more fields. Who calls it adds it to the list of records.
-local function queue_call(queue, record, at, message, tool, life, within, ...)
-  redis.call('XADD', queue, '*', 'm', message)
-  redis.call('HSET', record, 'st', 'queued', 'tool', tool, 'at', at, 'until', at + within, 'life', life, ...)
+local function count_of(counts, field)
+  local before = counts.before
+  before[field] = before[field] or tonumber(redis.call('HGET', counts.key, field) or '0')
+  return before[field] + (counts.changes[field] or 0)
+end
+
+local function add_count(counts, field, more) counts.changes[field] = (counts.changes[field] or 0) + more end
+
+local function close_counts(counts)
+  if not counts.known then return end
+  for field, more in pairs(counts.changes) do
+    if more ~= 0 then redis.call('HINCRBY', counts.key, field, more) end
+  end
+end
+
+-- What changes when a call of a tenant comes into the queue or leaves it.
+local function count_call(counts, tenant, job, more)
+  add_count(counts, 'len', more)
+  add_count(counts, 'a' .. tenant, more)
+  if job then
+    add_count(counts, 'jobs', more)
+    add_count(counts, 'j' .. tenant, more)
+  end
+end
+
+local function recount_queue(queue)
+  local counts = {changes = {len = 0}}
+  for _, entry in ipairs(redis.call('XRANGE', queue, '-', '+')) do
+    local known = {}
+    for i = 1, #entry[2], 2 do known[entry[2][i]] = entry[2][i + 1] end
+    count_call(counts, known['n'] or '0', known['j'], 1)
+  end
+  return counts.changes
+end
+
+-- The list of records has each as `mac|id|tenant`; an earlier version writes `mac|id`.
+local function record_member(mac, id, tenant) return mac .. '|' .. id .. '|' .. tenant end
+
+local function tenant_of(member) return string.match(member, '^[^|]*|[^|]*|(.+)$') or '0' end
+
+-- Counts the records, and removes those from their list that are gone: an earlier version forgets no `mac|id|tenant`.
+local function recount_records(records)
+  local counts, prefix = {changes = {len = 0}}, string.match(records, '^(.*)ocs$')
+  for _, member in ipairs(redis.call('ZRANGE', records, 0, -1)) do
+    if redis.call('EXISTS', prefix .. 'oc:' .. string.gsub(string.match(member, '^[^|]*|[^|]*'), '|', ':')) == 1 then
+      count_call(counts, tenant_of(member), nil, 1)
+    else
+      redis.call('ZREM', records, member)
+    end
+  end
+  return counts.changes
+end
+
+-- Removes records from their list whose life is over.
+local function end_records(records, at)
+  local over = redis.call('ZRANGEBYSCORE', records, '-inf', at)
+  if #over == 0 then return end
+  local counts = open_counts(records, redis.call('ZCARD', records), true)
+  for _, member in ipairs(over) do count_call(counts, tenant_of(member), nil, -1) end
+  redis.call('ZREMRANGEBYSCORE', records, '-inf', at)
+  close_counts(counts)
+end
+
+-- Opens the queue and the list of records for some more calls; `jobs` is the most calls of jobs, if these are such.
+local function open_lists(queue, records, at, more, longest, most, jobs)
+  end_records(records, at)
+  local taken, kept = redis.call('XLEN', queue), redis.call('ZCARD', records)
+  local ample = 2 * (taken + more) <= math.min(longest, jobs or longest)
+  local lists = {longest = tonumber(longest), most = tonumber(most), jobs = jobs and tonumber(jobs)}
+  lists.ample = ample and 2 * (kept + more) <= lists.most
+  lists.calls = open_counts(queue, taken, lists.ample, recount_queue)
+  lists.records = open_counts(records, kept, lists.ample, recount_records)
+  return lists
+end
+
+-- Whether a tenant may have one more call in lists that are open.
+local function has_room(lists, tenant)
+  if lists.ample then return true end
+  local calls, records = lists.calls, lists.records
+  if count_of(calls, 'a' .. tenant) >= lists.longest - count_of(calls, 'len') then return false end
+  if lists.jobs and count_of(calls, 'j' .. tenant) >= lists.jobs - count_of(calls, 'jobs') then return false end
+  return count_of(records, 'a' .. tenant) < lists.most - count_of(records, 'len')
+end
+
+-- Notes calls in lists that are open.
+local function note_call(lists, tenant)
+  count_call(lists.calls, tenant, lists.jobs, 1)
+  count_call(lists.records, tenant, nil, 1)
+end
+
+local function close_lists(lists)
+  close_counts(lists.calls)
+  close_counts(lists.records)
+end
+
+-- Takes an entry from the queue; `tenant` is nil if nobody knows whose call it is.
+local function leave_queue(queue, entry, tenant, job)
+  if redis.call('XDEL', queue, entry) == 0 or redis.call('EXISTS', queue .. 'n') == 0 then return end
+  local counts = {key = queue .. 'n', changes = {}, known = true}
+  if not tenant then return redis.call('DEL', counts.key) end
+  count_call(counts, tenant, job, -1)
+  close_counts(counts)
+end
+
+-- Queues an operator's call and makes its record. Who calls it adds it to the list of records.
+local function queue_call(queue, record, at, message, tool, life, within, tenant, job)
+  if job then
+    redis.call('XADD', queue, '*', 'm', message, 'n', tenant, 'j', '1')
+    redis.call('HSET', record, 'st', 'queued', 'tool', tool, 'at', at, 'until', at + within, 'life', life,
+      'ten', tenant, 'job', '1')
+  else
+    redis.call('XADD', queue, '*', 'm', message, 'n', tenant)
+    redis.call('HSET', record, 'st', 'queued', 'tool', tool, 'at', at, 'until', at + within, 'life', life,
+      'ten', tenant)
+  end
   redis.call('PEXPIRE', record, life)
 end
 
 -- K: queue, record, records by their end
--- A: mac, id, message, tool, life of the record ms, ms in which the call may begin, longest queue, most records
+-- A: mac, id, message, tool, life of the record ms, ms in which the call may begin, longest queue, most records, tenant
 -- Queues an operator's call, once for its id, which no other queue can push out. Returns KNOWN if it was queued before,
--- FULL if the queue or the list of records is full, else QUEUED.
+-- FULL if the tenant has its share of the queue or of the records, else QUEUED.
 local function operator_call_put(K, A)
   if redis.call('EXISTS', K[2]) == 1 then return {'KNOWN'} end
   local at = now()
-  if room_for_calls(K[1], K[3], at, A[7], A[8]) <= 0 then return {'FULL'} end
-  queue_call(K[1], K[2], at, A[3], A[4], A[5], A[6])
-  redis.call('ZADD', K[3], at + A[5], A[1] .. '|' .. A[2])
+  local lists = open_lists(K[1], K[3], at, 1, A[7], A[8])
+  if not has_room(lists, A[9]) then return {'FULL'} end
+  queue_call(K[1], K[2], at, A[3], A[4], A[5], A[6], A[9])
+  redis.call('ZADD', K[3], at + A[5], record_member(A[1], A[2], A[9]))
+  note_call(lists, A[9])
+  close_lists(lists)
   return {'QUEUED'}
 end
 
@@ -1255,8 +1386,8 @@ end
 -- own, whose name ends with `s`.
 local function operator_call_end(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  if A[7] ~= '' then redis.call('XDEL', K[4], A[7]) end
-  local known = redis.call('HMGET', K[2], 'st', 'life', 'job')
+  local known = redis.call('HMGET', K[2], 'st', 'life', 'job', 'ten')
+  if A[7] ~= '' then leave_queue(K[4], A[7], known[1] and (known[4] or '0'), known[4] and known[3]) end
   if not known[1] or known[1] == 'ended' then return 0 end
   redis.call('HSET', K[2], 'st', 'ended', 'out', A[3], 'text', A[4], 'ended', now())
   redis.call('PEXPIRE', K[2], known[2])
@@ -1276,29 +1407,38 @@ local function jobs_begin(K, A)
 end
 
 -- K: queue, records by their end, fence of jobs
--- A: prefix of the shard's keys, fence, life of a record ms, ms in which a call may begin, longest queue, most records; of
--- each call: mac, id, message, tool
+-- A: prefix of the shard's keys, fence, life of a record ms, ms in which a call may begin, most calls of jobs, longest
+-- queue, most records; of each call: mac, id, message, tool, tenant
 -- Queues calls of jobs, each as operator_call_put does. Returns what that returns of each.
 local function job_calls_put(K, A)
   if tonumber(redis.call('GET', K[3]) or '0') > tonumber(A[2]) then return fenced() end
   local at = now()
-  local room, answers, ends = room_for_calls(K[1], K[2], at, A[5], A[6]), {}, {}
-  for i = 7, #A, 4 do
-    local record, answer = A[1] .. 'oc:' .. A[i] .. ':' .. A[i + 1], 'QUEUED'
+  local lists, answers, ends = open_lists(K[1], K[2], at, (#A - 7) / 5, A[6], A[7], A[5]), {}, {}
+  for i = 8, #A, 5 do
+    local record, tenant, answer = A[1] .. 'oc:' .. A[i] .. ':' .. A[i + 1], A[i + 4], 'QUEUED'
     if redis.call('EXISTS', record) == 1 then
       answer = 'KNOWN'
-    elseif room <= 0 then
+    elseif not has_room(lists, tenant) then
       answer = 'FULL'
     else
-      room = room - 1
-      queue_call(K[1], record, at, A[i + 2], A[i + 3], A[3], A[4], 'job', '1')
+      queue_call(K[1], record, at, A[i + 2], A[i + 3], A[3], A[4], tenant, true)
+      note_call(lists, tenant)
       ends[#ends + 1] = at + A[3]
-      ends[#ends + 1] = A[i] .. '|' .. A[i + 1]
+      ends[#ends + 1] = record_member(A[i], A[i + 1], tenant)
     end
     answers[#answers + 1] = answer
   end
   if #ends > 0 then redis.call('ZADD', K[2], unpack(ends)) end
+  close_lists(lists)
   return answers
+end
+
+-- K: queue  A: most calls of jobs
+-- Returns how many calls of jobs a queue has. Those of people count too while all together are at most half of `most`.
+local function job_calls_queued(K, A)
+  local taken = redis.call('XLEN', K[1])
+  if 2 * taken <= tonumber(A[1]) then return {taken} end
+  return {count_of(open_counts(K[1], taken, false, recount_queue), 'jobs')}
 end
 
 -- K: queue  A: prefix of the shard's keys; MACs
@@ -1319,15 +1459,24 @@ end
 -- K: outcomes, records by their end  A: prefix of the shard's keys; of each call: entry, mac, id
 -- Removes what control has stored: outcomes, and the records of their calls.
 local function job_calls_forget(K, A)
-  local entries, records, members = {}, {}, {}
+  local entries, records, members, earlier = {}, {}, {}, {}
   for i = 2, #A, 3 do
+    local record = A[1] .. 'oc:' .. A[i + 1] .. ':' .. A[i + 2]
+    local tenant = redis.call('HGET', record, 'ten') or '0'
     entries[#entries + 1] = A[i]
-    records[#records + 1] = A[1] .. 'oc:' .. A[i + 1] .. ':' .. A[i + 2]
-    members[#members + 1] = A[i + 1] .. '|' .. A[i + 2]
+    records[#records + 1] = record
+    members[tenant] = members[tenant] or {}
+    table.insert(members[tenant], record_member(A[i + 1], A[i + 2], tenant))
+    earlier[#earlier + 1] = A[i + 1] .. '|' .. A[i + 2]
   end
   redis.call('XDEL', K[1], unpack(entries))
   redis.call('DEL', unpack(records))
-  redis.call('ZREM', K[2], unpack(members))
+  local counts = open_counts(K[2], redis.call('ZCARD', K[2]), true)
+  for tenant, some in pairs(members) do
+    count_call(counts, tenant, nil, -redis.call('ZREM', K[2], unpack(some)))
+  end
+  count_call(counts, '0', nil, -redis.call('ZREM', K[2], unpack(earlier)))
+  close_counts(counts)
   return #entries
 end
 
@@ -1621,6 +1770,7 @@ redis.register_function('fleet_jobs_begin', jobs_begin)
 redis.register_function('fleet_job_calls_put', job_calls_put)
 redis.register_function('fleet_devices_look', devices_look)
 redis.register_function('fleet_job_calls_forget', job_calls_forget)
+redis.register_function('fleet_job_calls_queued', job_calls_queued)
 redis.register_function('fleet_reminder_set', reminder_set)
 redis.register_function('fleet_reminders_cancel', reminders_cancel)
 redis.register_function('fleet_reminders_claim', reminders_claim)

@@ -35,6 +35,7 @@ class DueDevice:
     """Those of them that have no outcome."""
     properties: Properties
     tools: int | None
+    tenant: int
 
 
 @dataclass(frozen=True, slots=True)

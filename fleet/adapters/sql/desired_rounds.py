@@ -70,6 +70,7 @@ class DesiredRounds:
                 [number for number, one in enumerate(row.calls) if "state" not in one],
                 properties_of(row.properties),
                 row.tool_list,
+                row.tenant,
             )
             for row in rows
         ]
@@ -100,7 +101,7 @@ class DesiredRounds:
                 number = max(now, row.round + 1)
                 if calls:
                     due = now + ROUND_MS + CALL_MS * len(calls)
-                    begun[row.mac] = DueDevice(row.mac, number, now, calls, range(len(calls)), after, None)
+                    begun[row.mac] = DueDevice(row.mac, number, now, calls, range(len(calls)), after, None, row.tenant)
                 elif due is None or _open(after, OWN):
                     due = _next(after, looks)
                 changes.append(_change(row.mac, after, due) | _round(number, now if calls else 0, calls))

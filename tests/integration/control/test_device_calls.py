@@ -9,6 +9,7 @@ import pytest
 
 from fleet.adapters.redis.devices.memories import Memories
 from fleet.adapters.redis.sessions.replies import Reply
+from fleet.adapters.redis.shards import operator_calls
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.operator_calls import MOST_QUEUED, OperatorCalls
 from fleet.adapters.sql.audit_rows import AuditFilter, AuditRows
@@ -25,13 +26,14 @@ from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent
 from fleet.wire.reminders import Reminder
 from tests.support.announced import announcements
-from tests.support.control_server import STRANGER, ControlStage, control_stage
+from tests.support.control_server import OTHER_TENANT, STRANGER, ControlStage, control_stage
 from tests.support.worker_stage import MAC, WorkerStage, worker_stage
 
 LEVEL = {"type": "object", "properties": {"volume": {"type": "integer", "maximum": 100}}, "required": ["volume"]}
 VOLUME, OVEN = ToolSpec(name="self.audio_speaker.set_volume", input_schema=LEVEL), ToolSpec(name="self.oven.heat")
 DONE: dict[str, Any] = {"content": [{"type": "text", "text": "true"}]}
 PATH = f"/v1/devices/{MAC}"
+OTHER = "02:00:00:00:00:99"
 
 
 class Site:
@@ -129,6 +131,47 @@ async def test_a_full_queue_refuses_calls(site: Site) -> None:
         site.worker.redis.run("XADD", inbox, "*", "m", "{}")
     full = await site.call(VOLUME.name, json={"arguments": {"volume": 1}})
     assert (full.status_code, full.json()["code"]) == (429, "too-many-calls")
+
+
+async def _let_another_tenant_have_a_device(site: Site) -> None:
+    await DeviceRows(site.control.database, OTHER_TENANT).add([NewDevice(mac=OTHER)])
+    resources = site.worker.resources
+    assert resources.store.keys.shard(OTHER) == resources.store.keys.shard(MAC)
+    await resources.tools.register(site.worker.shard.owner, OTHER, "xiaozhi", (VOLUME,))
+
+
+async def _fill(site: Site, **more: Any) -> int:
+    """Call until the shard refuses; return how many calls it took."""
+    for count in range(9):
+        headers = {"Idempotency-Key": f"k{count}"}
+        sent = {"json": {"arguments": {"volume": 1}, "within": 3600}, "headers": headers}
+        answer = await site.call(VOLUME.name, **(sent | more))
+        if answer.status_code == 429:
+            assert (answer.json()["code"], answer.headers["Retry-After"]) == ("too-many-calls", "5")
+            return count
+    return 9
+
+
+async def _call_as_the_other(site: Site) -> Any:
+    path = f"/v1/devices/{OTHER}/tools/{VOLUME.name}:call"
+    return await site.control.ask(f"POST {path}", STRANGER, json={"arguments": {"volume": 1}})
+
+
+async def test_a_tenant_that_fills_a_queue_leaves_room_for_others(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator_calls, "MOST_QUEUED", 8)
+    await _let_another_tenant_have_a_device(site)
+    assert await _fill(site, wait=0) == 4
+    assert (await _call_as_the_other(site)).status_code == 202
+
+
+async def test_a_tenant_that_fills_the_list_of_records_leaves_room_for_others(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator_calls, "MOST_RECORDS", 8)
+    await _let_another_tenant_have_a_device(site)
+    async with running("runner", site.runner.run), running("device", site.serve):
+        assert await _fill(site) == 4
+        assert (await _call_as_the_other(site)).status_code == 202
 
 
 async def test_a_text_begins_a_turn_and_its_answer_is_returned(site: Site) -> None:

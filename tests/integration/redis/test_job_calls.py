@@ -87,7 +87,7 @@ async def test_a_call_for_idle_devices_begins_in_no_session_unless_it_had_begun_
 
 async def test_calls_of_a_batch_are_queued_once_each_up_to_the_bound(store: Store, mac: str) -> None:
     calls = JobCalls(store, 1)
-    calls.most_queued = 2
+    calls.most_queued = 3
     await calls.begin()
     some = [OperatorCall(device=mac, call=f"job-1-{number}", tool="t", arguments={}) for number in range(3)]
     assert await calls.put(some[:1], 60_000) == []

@@ -423,7 +423,7 @@ async def test_a_full_queue_gives_calls_back(site: JobSite) -> None:
     queues = {site.store.keys.operator_calls(site.store.keys.shard(mac)) for mac in macs}
     for queue in queues:
         for _ in range(500):
-            await site.store.ask(site.store.client.xadd(queue, {"m": "{}"}))
+            await site.store.ask(site.store.client.xadd(queue, {"m": "{}", "n": "9", "j": "1"}))
     job = await site.add_job(policy=FAST)
     await site.prepare()
     while (await site.job(job.id)).counts["waiting"] < 2:

@@ -15,12 +15,13 @@ import msgspec
 from fleet.adapters.redis import keys as names
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.device_looks import DeviceLooks
+from fleet.adapters.redis.shards.operator_calls import MOST_QUEUED as LONGEST_QUEUE
 from fleet.adapters.redis.shards.operator_calls import MOST_RECORDS, CallState
 from fleet.wire.identity import parse_username
 from fleet.wire.operator_calls import OperatorCall
 
 MOST_QUEUED: Final = 500
-"""Calls of a shard that wait or are under way, above which jobs add none: the rest of the queue is for people."""
+"""Calls of jobs that a shard has in its queue, at most: half of it is for people. Tenants share both halves."""
 KEPT_SECONDS: Final = 7 * 24 * 3600.0
 """Life of a call's record: control must collect its outcome within this time."""
 AT_ONCE: Final = 500
@@ -81,11 +82,13 @@ class JobCalls:
         return hashlib.sha256("\n".join((mark, *sorted(runs))).encode()).hexdigest()
 
     async def queued(self) -> Mapping[int, int]:
-        """Return how many calls the queue of each shard has, of whomever."""
-        pipe = self._store.client.pipeline(transaction=False)
-        for shard in self._shards:
-            pipe.xlen(self._store.keys.operator_calls(shard))
-        return dict(zip(self._shards, await self._store.ask(cast("Awaitable[list[int]]", pipe.execute())), strict=True))
+        """Return how many calls of jobs and desired states the queue of each shard has.
+
+        Those of people count too, while all together leave half of the places for jobs free.
+        """
+        asked = [([self._store.keys.operator_calls(shard)], [self.most_queued]) for shard in self._shards]
+        answers = await self._store.call_each("fleet_job_calls_queued", asked)
+        return {shard: int(count) for shard, (count,) in zip(self._shards, answers, strict=True)}
 
     async def put(self, calls: Sequence[OperatorCall], within_ms: int) -> list[OperatorCall]:
         """Queue calls; one that its shard knows already stays as it is. Return those for which there was no room.
@@ -96,12 +99,12 @@ class JobCalls:
         keys, shards = self._store.keys, dict[int, list[OperatorCall]]()
         for one in calls:
             shards.setdefault(keys.shard(one.device), []).append(one)
-        terms = self.fence, round(KEPT_SECONDS * 1000), within_ms, self.most_queued, MOST_RECORDS
+        terms = self.fence, round(KEPT_SECONDS * 1000), within_ms, self.most_queued, LONGEST_QUEUE, MOST_RECORDS
         asked = []
         for shard, some in shards.items():
             words: list[str | int | bytes] = [names.prefix(shard), *terms]
             for one in some:
-                words += (one.device, one.call, msgspec.json.encode(one), one.tool)
+                words += (one.device, one.call, msgspec.json.encode(one), one.tool, one.tenant)
             asked.append(([keys.operator_calls(shard), keys.operator_records(shard), keys.job_fence(shard)], words))
         answers = await self._store.call_each("fleet_job_calls_put", asked)
         pairs = zip(shards.values(), answers, strict=True)

@@ -15,9 +15,9 @@ from fleet.adapters.redis.shards.owner import Owner
 from fleet.wire.operator_calls import OPERATOR_CALLS, OperatorCall
 
 MOST_QUEUED: Final = 1000
-"""Calls of a shard that have not ended; a further one is refused."""
+"""Calls of a shard that have not ended. A tenant has one more only while it has fewer than are free."""
 MOST_RECORDS: Final = 5000
-"""Records of a shard; while there are so many, further calls are refused."""
+"""Records of a shard, shared likewise."""
 LONGEST_TEXT: Final = 4000
 """Characters of an outcome that are kept."""
 _BATCH: Final = 100
@@ -63,7 +63,7 @@ class OperatorCalls:
         self._store = store
 
     async def put(self, call: OperatorCall, within: float, kept: float) -> Queued:
-        """Queue a call for the owner of its shard.
+        """Queue a call for the owner of its shard; `full` if its tenant has its share of the queue or of the records.
 
         Args:
             call: The call; a second one with its id changes nothing while its record exists.
@@ -76,7 +76,7 @@ class OperatorCalls:
             [keys.operator_calls(shard), keys.operator_call(call.device, call.call), keys.operator_records(shard)],
             [
                 *(call.device, call.call, msgspec.json.encode(call), call.tool),
-                *(round(kept * 1000), round(within * 1000), MOST_QUEUED, MOST_RECORDS),
+                *(round(kept * 1000), round(within * 1000), MOST_QUEUED, MOST_RECORDS, call.tenant),
             ],
         )
         return _QUEUED[answer]

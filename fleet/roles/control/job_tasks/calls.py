@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import structs
+
 from fleet.adapters.redis.shards.job_calls import AT_ONCE, JobCalls, JobOutcome
 from fleet.adapters.redis.shards.operator_calls import CallState
 from fleet.adapters.sql.job_executions import NEVER, CallEnd, SentCall
@@ -32,7 +34,7 @@ class CallTask(JobTask):
 
     def __init__(self, job: JobRow, calls: JobCalls) -> None:
         self.terms, self._body = terms_of_job(job), job.body
-        self._policy, self._calls = policy_of(job), calls
+        self._policy, self._calls, self._tenant = policy_of(job), calls, job.tenant
 
     def call(self, mac: str, name: str) -> OperatorCall:
         """Return the call of one device."""
@@ -46,7 +48,8 @@ class CallTask(JobTask):
     async def queue(self, sent: Sequence[SentCall], calls: Sequence[OperatorCall]) -> list[CallEnd]:
         """Queue a call for each device; see `start`."""
         named = {mac_text(one.mac): one for one in sent}
-        full = await self._calls.put(calls, self._policy.within_ms)
+        owned = [structs.replace(one, tenant=self._tenant) for one in calls]
+        full = await self._calls.put(owned, self._policy.within_ms)
         due, back = milliseconds() + 1_000, [named[one.device] for one in full]
         return [CallEnd(one.job, one.mac, one.attempt, "waiting", SHARD_BUSY, due) for one in back]
 

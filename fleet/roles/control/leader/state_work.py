@@ -174,6 +174,7 @@ class StateWork:
                 tool=call.tool,
                 arguments=dict(call.arguments),
                 idle=True,
+                tenant=one.tenant,
             )
             for one in begun.values()
             for number, call in enumerate(one.calls)

@@ -62,13 +62,14 @@ class DeviceCallRoutes:
             raise Problem(403, "scope-missing", f"the token has not the scope {DEVICES_DANGEROUS}")
         arguments = fit(tool, body.arguments)
         key = request.headers.get(HEADER)
-        call = OperatorCall(device=device, call=_name(who, key, device, name), tool=tool.name, arguments=arguments)
+        number = _name(who, key, device, name)
+        call = OperatorCall(device=device, call=number, tool=tool.name, arguments=arguments, tenant=who.tenant)
         async with self._services.changes.begin(request) as change:
             after = {"call": call.call, "tool": tool.name, "arguments": shown(arguments)}
             await change.audit("device.call", f"device/{device}", after=after)
         kept = KEPT_SECONDS if key else SHORT_SECONDS + body.within
         if await self._calls.put(call, body.within, kept) == "full":
-            busy = "too many calls of this part of the fleet wait or are remembered; try again later"
+            busy = "too many calls of yours in this part of the fleet wait or are remembered; try again later"
             raise Problem(429, "too-many-calls", busy, headers={"Retry-After": "5"})
         record = await self._waiting.until(lambda: self._record(device, call.call), lambda one: one.over, wait)
         return _answer(device, call.call, record)
