@@ -228,3 +228,21 @@ async def test_records_that_are_gone_leave_their_list_when_it_is_counted(shard: 
     await shard.put(2)
     members = await shard.store.client.zrange(shard.records, 0, -1)
     assert not any(member.split("|")[1] == gone.call for member in members)
+
+
+async def test_what_the_functions_change_is_counted_without_reading_the_lists_again(shard: Shard) -> None:
+    await shard.jobs.begin()
+    shard.jobs.most_queued = 1_000
+    assert await shard.put_jobs(1, 1, 1, 1, 1, 2, 2) == [True] * 7
+    names = f"{shard.queue}n", f"{shard.records}n"
+    for name in names:
+        await shard.store.client.hset(name, "mark", 1)
+    first, second, *_ = await shard.waiting()
+    await shard.end(first)
+    await shard.jobs.forget(await shard.jobs.outcomes())
+    assert second.call is not None
+    member = f"{shard.mac}|{second.call.call}|{second.call.tenant}"
+    await shard.store.client.zadd(shard.records, {member: 1.0})
+    assert await shard.put(2) == "queued"
+    for name, held in zip(names, await shard.held(), strict=True):
+        assert await shard.counted(name.removesuffix("n")) == held | Counter(mark=1)
