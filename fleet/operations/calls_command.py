@@ -12,7 +12,7 @@ from fleet.client.call import Call
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
-from fleet.operations.connect import operation, read_mac
+from fleet.operations.connect import Mac, operation, read_mac
 from fleet.operations.control_access import open_control
 from fleet.operations.inputs import read_pair
 from fleet.operations.json_output import AsJson, print_result
@@ -20,7 +20,6 @@ from fleet.wire.control.calls import SayRequest, ToolCallState, TurnRequest, Tur
 
 app = typer.Typer()
 
-Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 Text = Annotated[str, typer.Argument(help="The text.")]
 Wait = Annotated[float, typer.Option(min=0, max=120, help="Seconds to wait for the end.")]
 Interrupt = Annotated[bool, typer.Option("--interrupt", help="End a turn that is being answered.")]

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import wraps
-from typing import Concatenate, NoReturn, ParamSpec
+from typing import Annotated, Concatenate, NoReturn, ParamSpec
 
 import typer
 
@@ -21,6 +21,9 @@ from fleet.wire.identity import Credentials
 from fleet.wire.topics import canonical_mac
 
 Arguments = ParamSpec("Arguments")
+
+Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
+"""Of a command for one device; see `read_mac`."""
 
 _CONNECT_SECONDS = 10.0
 

@@ -10,7 +10,7 @@ import typer
 from fleet.client import events as calls
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
-from fleet.operations.connect import operation, read_mac
+from fleet.operations.connect import Mac, operation, read_mac
 from fleet.operations.control_access import open_control
 from fleet.operations.json_output import AsJson, AsJsonLines, print_result
 from fleet.operations.listing import print_list
@@ -84,7 +84,7 @@ async def delete(settings: Settings, number: Number, as_json: AsJson = False) ->
 @operation
 async def erase(
     settings: Settings,
-    mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")],
+    mac: Mac,
     as_json: AsJson = False,
 ) -> None:
     """Delete all conversations, events and usage of a device. Switch it off before."""
@@ -100,7 +100,7 @@ async def erase(
 @operation
 async def watch(
     settings: Settings,
-    mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")],
+    mac: Mac,
     as_json: AsJsonLines = False,
 ) -> None:
     """Show what is said on a device, from its next turn on, until interrupted. It is audited, and nothing is kept."""

@@ -9,7 +9,7 @@ from fleet.client import desired as calls
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
-from fleet.operations.connect import operation, read_mac
+from fleet.operations.connect import Mac, operation, read_mac
 from fleet.operations.control_access import open_control
 from fleet.operations.inputs import checked, read_pair
 from fleet.operations.json_output import AsJson, print_json
@@ -18,7 +18,6 @@ from fleet.wire.control.desired import DesiredDocument, DesiredPatch, DesiredPro
 
 app = typer.Typer()
 
-Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 _TOOLS = "tools."
 _COLUMNS = ("property", "desired", "reported", "policy", "state")
 

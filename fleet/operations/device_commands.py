@@ -7,7 +7,7 @@ import typer
 from fleet.client import device_commands
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
-from fleet.operations.connect import operation, read_mac
+from fleet.operations.connect import Mac, operation, read_mac
 from fleet.operations.control_access import open_control
 from fleet.operations.inputs import checked, read_pair
 from fleet.operations.json_output import AsJson, print_result
@@ -15,8 +15,6 @@ from fleet.operations.listing import print_list
 from fleet.wire.control.device_commands import DeviceCommandRequest, DeviceCommandState
 
 app = typer.Typer()
-
-Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 
 
 @app.command()

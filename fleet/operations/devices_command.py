@@ -15,7 +15,7 @@ from fleet.ground.local_time import offset
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural
 from fleet.operations import calls_command, desired_command, device_commands, ownership_command, registry_command
-from fleet.operations.connect import open_store, operation, read_mac
+from fleet.operations.connect import Mac, open_store, operation, read_mac
 from fleet.operations.control_access import Direct, find_control
 from fleet.operations.decision_output import print_outcome
 from fleet.operations.devices_table import devices_table, read_devices
@@ -36,8 +36,6 @@ app.add_typer(calls_command.app)
 app.add_typer(device_commands.app)
 app.add_typer(desired_command.app)
 app.command()(notify)
-
-Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 
 
 @app.command("list")

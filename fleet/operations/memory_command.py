@@ -10,15 +10,13 @@ from fleet.client.client import AsyncFleetClient
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
-from fleet.operations.connect import open_store, operation, read_mac
+from fleet.operations.connect import Mac, open_store, operation, read_mac
 from fleet.operations.control_access import Direct, find_control
 from fleet.operations.direct_audit import audit_direct
 from fleet.operations.json_output import AsJson, print_result
 from fleet.operations.listing import print_list
 
 app = typer.Typer(help="What devices remember of their users: show, forget, clear.", no_args_is_help=True)
-
-Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 
 
 @app.command()
@@ -61,7 +59,7 @@ async def forget(
 @operation
 async def clear(
     settings: Settings,
-    mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")] = "",
+    mac: Mac = "",
     every: Annotated[bool, typer.Option("--all", help="Clear all devices in Redis itself, in place of one.")] = False,
     direct: Direct = False,
     as_json: AsJson = False,

@@ -11,7 +11,7 @@ from fleet.ground import runtime
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import visible
-from fleet.operations.connect import open_publisher, open_store, operation, read_mac
+from fleet.operations.connect import Mac, open_publisher, open_store, operation, read_mac
 from fleet.operations.json_output import AsJson, print_result
 from fleet.wire import dialects
 from fleet.wire import notify as codec
@@ -22,7 +22,7 @@ from fleet.wire.topics import down_topic
 @operation
 async def notify(
     settings: Settings,
-    mac: Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")],
+    mac: Mac,
     url: Annotated[str, typer.Argument(help="http or https address of an Ogg file with one mono Opus stream.")],
     subtitle: Annotated[
         list[str] | None,

@@ -18,7 +18,7 @@ from fleet.client import devices
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
-from fleet.operations.connect import open_store, operation, read_mac
+from fleet.operations.connect import Mac, open_store, operation, read_mac
 from fleet.operations.control_access import Direct, find_control
 from fleet.operations.decision_output import print_outcome, to_claim
 from fleet.operations.devices_table import claims_table, format_time, has_old_password, held_generation
@@ -30,7 +30,6 @@ from fleet.wire.topics import canonical_mac
 
 app = typer.Typer()
 
-Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 MacOrAll = Annotated[
     str, typer.Argument(help="MAC of a device, with colons, hyphens or no separators; empty: all devices.")
 ]

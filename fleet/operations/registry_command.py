@@ -12,7 +12,7 @@ from fleet.client import devices
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
-from fleet.operations.connect import operation, read_mac
+from fleet.operations.connect import Mac, operation, read_mac
 from fleet.operations.control_access import open_control
 from fleet.operations.decision_output import print_outcome
 from fleet.operations.json_output import AsJson, AsJsonLines, print_json, print_result
@@ -21,7 +21,6 @@ from fleet.wire.control.devices import Device, DeviceAddition, DevicePatch
 
 app = typer.Typer()
 
-Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 Query = Annotated[str, typer.Argument(help="A query, such as 'tag.site=berlin AND firmware<2.5'; empty: all devices.")]
 _COLUMNS = ("mac", "name", "state", "online", "board", "firmware", "last_seen", "agent", "tags")
 _PIECE = 65_536

@@ -10,7 +10,7 @@ from fleet.client.client import AsyncFleetClient
 from fleet.core.reminders import time_of
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
-from fleet.operations.connect import open_store, operation, read_mac
+from fleet.operations.connect import Mac, open_store, operation, read_mac
 from fleet.operations.control_access import Direct, find_control
 from fleet.operations.direct_audit import audit_direct
 from fleet.operations.json_output import AsJson, print_result
@@ -18,8 +18,6 @@ from fleet.operations.listing import print_list
 from fleet.wire.control.reminders import ReminderState
 
 app = typer.Typer(help="Timers and reminders of devices: show, cancel.", no_args_is_help=True)
-
-Mac = Annotated[str, typer.Argument(help="MAC of the device, with colons, hyphens or no separators.")]
 
 
 @app.command()

@@ -1,9 +1,13 @@
 """All key names and expiry times. `{n}` is the shard; as hash tag it keeps a shard's keys on one node."""
 
 import hashlib
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import TypeVar
 
 from fleet.wire.topics import SLOTS, shard_of
+
+T = TypeVar("T")
 
 DEVICE_SECONDS = 90 * 24 * 3600
 """Life of a device's record after its last event; devices boot rarely."""
@@ -23,6 +27,14 @@ INBOX_LENGTH = 1000
 def prefix(shard: int) -> str:
     """Return the prefix of all key names of a shard."""
     return f"f:{{{shard}}}:"
+
+
+def by_shard(shards: int, found: Iterable[T], mac_of: Callable[[T], str]) -> dict[int, list[T]]:
+    """Return what belongs to devices by their shards, of which there are so many, in its order."""
+    parts: dict[int, list[T]] = {}
+    for one in found:
+        parts.setdefault(shard_of(mac_of(one), shards), []).append(one)
+    return parts
 
 
 class ShardKeys:

@@ -12,6 +12,7 @@ from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.devices.traces import TraceStore
+from fleet.adapters.redis.keys import by_shard
 from fleet.core.device_facts import DeviceFacts
 from fleet.wire.control.device_texts import DeviceState
 from fleet.wire.identity import parse_username
@@ -44,9 +45,8 @@ class FactReader:
         if not macs:
             return []
         names, pipe = self._store.keys, self._store.client.pipeline(transaction=False)
-        shards: dict[int, list[str]] = {}
+        shards = by_shard(names.shards, macs, str)
         for mac in macs:
-            shards.setdefault(names.shard(mac), []).append(mac)
             pipe.hmget(names.device(mac), _RECORD)
             pipe.hmget(admission_key(self._store, mac), _ADMISSION)
         for shard, members in shards.items():
@@ -68,9 +68,7 @@ class FactReader:
     async def disconnected(self, macs: Sequence[str]) -> list[str]:
         """Return those of some canonical MACs that are not connected."""
         names, pipe = self._store.keys, self._store.client.pipeline(transaction=False)
-        shards: dict[int, list[str]] = {}
-        for mac in macs:
-            shards.setdefault(names.shard(mac), []).append(mac)
+        shards = by_shard(names.shards, macs, str)
         for shard, members in shards.items():
             pipe.zmscore(names.online(shard), members)
         found = await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute())) if macs else []

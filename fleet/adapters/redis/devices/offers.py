@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from operator import attrgetter
+from typing import cast
 
 import msgspec
 
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.keys import by_shard
 from fleet.wire.firmware_offer import OFFERS, FirmwareOffer
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Offers:
             Fenced: There is a newer lease of control.
         """
         missing, keys = set[str](), self._store.keys
-        for shard, some in self._by_shard({one.mac: one for one in offers}).items():
+        for shard, some in by_shard(keys.shards, {one.mac: one for one in offers}.values(), attrgetter("mac")).items():
             words: list[str | int | bytes] = [fence]
-            for one in some.values():
+            for one in some:
                 words += [one.offer.id, one.until, one.board, one.offer.version, msgspec.json.encode(one.offer)]
-            names = [keys.job_fence(shard), *(keys.device(mac) for mac in some)]
+            names = [keys.job_fence(shard), *(keys.device(one.mac) for one in some)]
             known = await self._store.call("fleet_offers_put", names, words)
-            missing |= {mac for mac, one in zip(some, known, strict=True) if not int(one)}
+            missing |= {one.mac for one, is_known in zip(some, known, strict=True) if not int(is_known)}
         return missing
 
     async def withdraw(self, ids: Mapping[str, str], *, untaken: bool = False) -> set[str]:
@@ -52,9 +52,11 @@ class Offers:
             untaken: Only offers that no device was given yet.
         """
         gone, keys = set[str](), self._store.keys
-        for some in self._by_shard(ids).values():
+        for some in by_shard(keys.shards, ids, str).values():
             names = [keys.device(mac) for mac in some]
-            answers = await self._store.call("fleet_offers_withdraw", names, [int(untaken), *some.values()])
+            answers = await self._store.call(
+                "fleet_offers_withdraw", names, [int(untaken), *(ids[mac] for mac in some)]
+            )
             gone |= {mac for mac, one in zip(some, answers, strict=True) if int(one)}
         return gone
 
@@ -67,9 +69,3 @@ class Offers:
         taken = [keys.device(mac), keys.events(keys.shard(mac))]
         [found] = await self._store.call("fleet_offer_take", taken, [offer, mac])
         return OFFERS.decode(found) if found else None
-
-    def _by_shard(self, found: Mapping[str, T]) -> dict[int, dict[str, T]]:
-        shards: dict[int, dict[str, T]] = {}
-        for mac, one in found.items():
-            shards.setdefault(self._store.keys.shard(mac), {})[mac] = one
-        return shards

@@ -25,9 +25,8 @@ class DeviceLooks:
 
     async def look(self, macs: Iterable[str]) -> Mapping[str, DeviceNow]:
         """Return what is known of each device now, with one call for each shard."""
-        keys, shards = self._store.keys, dict[int, list[str]]()
-        for mac in macs:
-            shards.setdefault(keys.shard(mac), []).append(mac)
+        keys = self._store.keys
+        shards = names.by_shard(keys.shards, macs, str)
         found = await self._store.call_each(
             "fleet_devices_look",
             [([keys.operator_calls(shard)], [names.prefix(shard), *some]) for shard, some in shards.items()],

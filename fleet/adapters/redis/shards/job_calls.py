@@ -8,6 +8,7 @@ import hashlib
 import secrets
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, cast
 
 import msgspec
@@ -96,9 +97,8 @@ class JobCalls:
         Raises:
             Fenced: There is a newer lease.
         """
-        keys, shards = self._store.keys, dict[int, list[OperatorCall]]()
-        for one in calls:
-            shards.setdefault(keys.shard(one.device), []).append(one)
+        keys = self._store.keys
+        shards = names.by_shard(keys.shards, calls, attrgetter("device"))
         terms = self.fence, round(KEPT_SECONDS * 1000), within_ms, self.most_queued, LONGEST_QUEUE, MOST_RECORDS
         asked = []
         for shard, some in shards.items():
