@@ -61,8 +61,10 @@ def test_a_late_answer_to_an_earlier_sign_in_does_not_end_this_one(
         go(page, "#/devices")
         expect(page.locator("main.entry").get_by_text("You were signed out")).to_be_visible()
         sign_in_with_account(page, *PERSON)
+        expect(page.locator("main.entry")).to_have_count(0)
         held[0].fulfill(status=401, json={})
         assert page.evaluate("window.late") == 401
+        expect(page.locator("main.entry")).to_have_count(0)
         show(page, "#/groups")
         page.close()
         visitor.leave()
