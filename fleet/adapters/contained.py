@@ -30,6 +30,7 @@ class ContainedAsr:
 
     def __init__(self, asr: Asr) -> None:
         self.inner = asr
+        self._options = options_of(asr.transcribe, "language", "expected")
 
     @property
     def has_room(self) -> bool:
@@ -38,10 +39,10 @@ class ContainedAsr:
             return has_room(self.inner)
         return False
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
-        """See `fleet.core.ports.Asr`."""
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
+        """See `fleet.core.ports.Asr`. A plugin that was written before languages could be told does as it is set."""
         with provider_errors("asr"):
-            heard = await self.inner.transcribe(pcm, *((language,) if language else ()))
+            heard = await self.inner.transcribe(pcm, **self._options(language=language, expected=expected))
             # A plugin may return what no caller can use.
             return Transcript(heard.text + "", heard.language + "", heard.confidence)
 
@@ -93,6 +94,12 @@ class ContainedLlm:
     async def aclose(self) -> None:
         """See `fleet.core.ports.LlmAdapter`."""
         await self.inner.aclose()
+
+
+def options_of(method: Callable[..., object], *names: str) -> Callable[..., dict[str, str]]:
+    """Return what chooses of some named texts those that a method takes and that are not empty."""
+    taken = [name for name in names if takes(method, name)]
+    return lambda **texts: {name: texts[name] for name in taken if texts[name]}
 
 
 def takes(method: Callable[..., object], name: str) -> bool:

@@ -29,12 +29,13 @@ class Transcript:
 class Asr(Protocol):
     """Turns one utterance into text."""
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         """Return what was said.
 
         Args:
             pcm: The utterance at 16 kHz.
             language: ISO 639-1 code of the language that is spoken; empty to do as the settings say.
+            expected: The language that is probably spoken: that of the utterance before. It may only save work.
 
         Raises:
             ProviderError: The engine or endpoint failed, or its limit in time passed.

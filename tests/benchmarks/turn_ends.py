@@ -121,7 +121,7 @@ class TurnEndsExperiment(Experiment[list[Tried]]):
             if pause_ms and now >= sounds[-1][0] + _HEARD_MS:
                 return _tried(command, pause_ms, now, sounds, withdrawn)
             if verdict and now >= verdict_at:
-                probability, text = ears.judge(verdict.pcm)
+                probability, text = ears.judge(verdict.pcm, command.language)
                 verdict = None
                 rule.judge(probability)
                 rule.read(text)
@@ -141,10 +141,10 @@ class _Ears:
         self._vad, self._turn, self._asr = SileroVad.load(None), SmartTurn(), WhisperAsr(("en", "zh"))
         self._known: dict[bytes, tuple[float, Transcript]] = {}
 
-    def judge(self, pcm: bytes) -> tuple[float, Transcript]:
+    def judge(self, pcm: bytes, expected: str) -> tuple[float, Transcript]:
         if pcm not in self._known:
             # Directly, because a busy machine may take longer than users would wait.
-            self._known[pcm] = self._turn._judge(pcm), self._asr._transcribe(pcm)
+            self._known[pcm] = self._turn._judge(pcm), self._asr._transcribe(pcm, expected=expected)
         return self._known[pcm]
 
     def frames(self, audio: Samples) -> Iterator[tuple[float, bytes, float]]:

@@ -24,7 +24,7 @@ class QueuedAsr:
     def has_room(self) -> bool:
         return self._engine.has_room
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         self.asked += 1
         await self._engine.run(partial(self.go_on.wait, LIMIT), LIMIT)
         return Transcript("Turn on the light.", "en")

@@ -108,10 +108,12 @@ class ScriptedAsr:
     language: str = "en"
     languages: list[str] = field(default_factory=list)
     """Asked for; empty for what the settings say."""
+    expected: list[str] = field(default_factory=list)
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         self.heard.append(pcm)
         self.languages.append(language)
+        self.expected.append(expected)
         answer = self.script.popleft() if self.script else "hello"
         if isinstance(answer, Exception):
             raise answer

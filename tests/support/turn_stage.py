@@ -62,7 +62,7 @@ class OneText:
     def __init__(self) -> None:
         self.asked = asyncio.Event()
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         self.asked.set()
         return Transcript("Make it louder, please.", "en")
 

@@ -2,7 +2,7 @@
 
 import logging
 
-from fleet.adapters.contained import has_room, takes
+from fleet.adapters.contained import has_room, options_of
 from fleet.core.ports import Asr, Transcript
 from fleet.core.text.phantoms import find_phantom
 from fleet.ground.metrics import turns
@@ -15,17 +15,16 @@ class FilteredAsr:
 
     def __init__(self, asr: Asr) -> None:
         self.inner = asr
-        self._takes_language = takes(asr.transcribe, "language")
+        self._options = options_of(asr.transcribe, "language", "expected")
 
     @property
     def has_room(self) -> bool:
         """See `fleet.adapters.contained.has_room`."""
         return has_room(self.inner)
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         """See `fleet.core.ports.Asr`."""
-        chosen = (language,) if language and self._takes_language else ()
-        transcript = await self.inner.transcribe(pcm, *chosen)
+        transcript = await self.inner.transcribe(pcm, **self._options(language=language, expected=expected))
         if phantom := find_phantom(transcript.text):
             turns.phantoms.add(phantom)
             log.info("phantom transcript dropped", extra={"reason": phantom, "pii": {"text": transcript.text}})

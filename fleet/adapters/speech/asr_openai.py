@@ -46,8 +46,11 @@ class OpenAiAsr:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
-        """Return what was said; see `fleet.core.ports.Asr`. Without audio no request is sent."""
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
+        """Return what was said; see `fleet.core.ports.Asr`. Without audio no request is sent.
+
+        An endpoint has no field for what is only expected.
+        """
         spoken = language or self._language or ""
         if not pcm:
             return Transcript("", spoken)

@@ -48,6 +48,13 @@ _CONTEXT = 448
 SHORTEST_WINDOW, LONGEST_WINDOW = 18.0, 28.0
 """Seconds of the windows into which a long utterance is cut; Whisper's own limit is 30 s."""
 
+_WINDOWS = {"en": 8.0}
+"""Shortest windows of languages that do with less than `whisper_mel.SHORTEST_WINDOW` (docs/adr/0006-offline-speech.md).
+Encoding takes time in proportion to it."""
+_LIKELY = {"en": 0.85, "zh": 0.7}
+"""Confidence from which an expected language was spoken, if the text is in its script. Read as the other language,
+recordings have less, or the script of their own. Below it the language is detected."""
+_HAN = re.compile(r"[\u4e00-\u9fff]")
 _SECONDS_A_SECOND = 0.07
 """Time that a second of audio takes, on one core of a server."""
 
@@ -91,13 +98,14 @@ class WhisperAsr:
         """Whether more than half of the engine's places are free."""
         return self._engine.has_room
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         """Return what was said; see `fleet.core.ports.Asr`. A long utterance is recognised window by window."""
         said = Transcript("")
         for window in asr_windows.split(pcm, SHORTEST_WINDOW, LONGEST_WINDOW):
             if len(window) >= SHORTEST_BYTES:
-                expected = len(window) / 2 / whisper_mel.RATE * _SECONDS_A_SECOND
-                part = await self._engine.run(partial(self._transcribe, window, language), self._limit, expected)
+                takes = len(window) / 2 / whisper_mel.RATE * _SECONDS_A_SECOND
+                work = partial(self._transcribe, window, language, expected)
+                part = await self._engine.run(work, self._limit, takes)
                 if part is None:
                     turns.phantoms.add("prompt")
                 else:
@@ -108,24 +116,41 @@ class WhisperAsr:
         """Refuse further work."""
         self._engine.close()
 
-    def _transcribe(self, pcm: bytes, spoken: str = "") -> Transcript | None:
+    def _transcribe(self, pcm: bytes, spoken: str = "", expected: str = "") -> Transcript | None:
         """Return what was said; None if the text comes from the prompt. Runs in the thread."""
-        whisper = self._model.engine
-        mel = self._model.array(whisper_mel.log_mel(pcm, whisper.n_mels))
-        # Encode once for both the language and the text: encoding is nine tenths of the work.
-        encoded = whisper.encode(mel)
-        language = spoken if spoken in self._model.prompts else self._language(encoded)
         seconds = min(len(pcm) / 2 / whisper_mel.RATE, whisper_mel.LONGEST)
-        text, confidence = self._text(encoded, language, self._model.prompts[language], seconds)
+        given = self._given(spoken)
+        language = given or (expected if expected in self._languages else "")
+        encoded = self._encode(pcm, language)
+        text, confidence = self._text(encoded, language, seconds) if language else ("", 0.0)
+        if not given and not _is_likely(language, text, confidence):
+            detected = self._detect(encoded)
+            if detected != language:
+                if _window(detected) > _window(language):
+                    encoded = self._encode(pcm, detected)
+                language = detected
+                text, confidence = self._text(encoded, language, seconds)
         if phantoms.is_made_of(text, PROMPTS.get(language, "")):
             # Said, or leaked from the prompt. Whoever said it is understood without the prompt, too.
-            again, _ = self._text(encoded, language, _start(language), seconds)
+            again, _ = self._text(encoded, language, seconds, _start(language))
             if phantoms.reduce(again) != phantoms.reduce(text):
                 return None
         return Transcript(text, language, confidence) if text else Transcript("")
 
-    def _text(self, encoded: Any, language: str, prompt: list[str], seconds: float) -> tuple[str, float]:
+    def _given(self, spoken: str) -> str:
+        """Return the language that no detection may change, empty if there is none."""
+        if spoken in self._model.prompts:
+            return spoken
+        return self._languages[0] if len(self._languages) == 1 else ""
+
+    def _encode(self, pcm: bytes, language: str) -> Any:
+        """Return what both the language and the text are read from."""
+        whisper = self._model.engine
+        return whisper.encode(self._model.array(whisper_mel.log_mel(pcm, whisper.n_mels, _window(language))))
+
+    def _text(self, encoded: Any, language: str, seconds: float, prompt: list[str] | None = None) -> tuple[str, float]:
         """Return what the decoder makes of encoded audio, empty if that is noise, and how sure it is (0 to 1)."""
+        prompt = prompt or self._model.prompts[language]
         if language == "zh" and self._words is None:
             self._words = CommandWords()
         words = self._words if language == "zh" else None
@@ -146,11 +171,17 @@ class WhisperAsr:
         text = words.choose([*zip(map(simplify, texts), found.scores, strict=True)]) if words else texts[0]
         return text, math.exp(found.scores[0])
 
-    def _language(self, encoded: Any) -> str:
-        if len(self._languages) == 1:
-            return self._languages[0]
+    def _detect(self, encoded: Any) -> str:
         ranked = (token.strip("<|>") for token, _ in self._model.engine.detect_language(encoded)[0])
         return next((code for code in ranked if code in self._languages), self._languages[0])
+
+
+def _window(language: str) -> float:
+    return _WINDOWS.get(language, whisper_mel.SHORTEST_WINDOW)
+
+
+def _is_likely(language: str, text: str, confidence: float) -> bool:
+    return confidence >= _LIKELY.get(language, math.inf) and bool(_HAN.search(text)) == (language == "zh")
 
 
 def _joined(before: Transcript, after: Transcript) -> Transcript:

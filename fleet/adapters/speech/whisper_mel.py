@@ -22,23 +22,24 @@ _LOG_STEP = np.log(6.4) / 27
 Floats = NDArray[np.float32]
 
 
-def window_seconds(duration: float) -> float:
+def window_seconds(duration: float, shortest: float) -> float:
     """Return the length of Whisper's input for an utterance of `duration` seconds; silence fills the rest."""
-    return min(max(SHORTEST_WINDOW, duration + _TAIL), LONGEST)
+    return min(max(shortest, duration + _TAIL), LONGEST)
 
 
-def log_mel(pcm: bytes, bands: int) -> Floats:
+def log_mel(pcm: bytes, bands: int, shortest: float = SHORTEST_WINDOW) -> Floats:
     """Return the spectrogram of an utterance and the silence after it.
 
     Args:
         pcm: 16 kHz s16le mono; the part beyond 30 s is left out.
         bands: Mel bands, 80 or 128.
+        shortest: Seconds of the window of a short utterance.
 
     Returns:
         Shape (1, bands, 100 a second).
     """
     samples = np.frombuffer(pcm, "<i2", count=min(len(pcm) // 2, int(LONGEST * RATE)))
-    audio = np.zeros(int(window_seconds(len(samples) / RATE) * RATE), np.float32)
+    audio = np.zeros(int(window_seconds(len(samples) / RATE, shortest) * RATE), np.float32)
     audio[: len(samples)] = samples
     audio /= 32768
     return spectrogram(audio, bands)

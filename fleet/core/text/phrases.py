@@ -49,6 +49,11 @@ def known_language(*wanted: str) -> str:
 
 
 @lru_cache(maxsize=64)  # every session asks
+def language_of(locale: str) -> str:
+    """Return the language of a locale such as `zh-CN`; of any other text something that is no language."""
+    return re.split("[-_]", locale.strip().lower(), maxsplit=1)[0]
+
+
 def choose_language(setting: str, choices: str, reported: str) -> str:
     """Return the language of fixed sentences before the user has spoken.
 
@@ -60,5 +65,5 @@ def choose_language(setting: str, choices: str, reported: str) -> str:
     if setting != "auto":
         return setting
     known = [code for code in (part.strip() for part in choices.split(",")) if code]
-    own = re.split("[-_]", reported.strip().lower(), maxsplit=1)[0]
+    own = language_of(reported)
     return own if own in known else next(iter(known), "en")

@@ -12,7 +12,7 @@ from fleet.adapters.speech.voice import Speaker, Voice
 from fleet.core.agent_settings import override, voice_options
 from fleet.core.interruption import OverlapRules
 from fleet.core.ports import USUAL_VOICE, Asr, Transcript, Tts
-from fleet.core.text.phrases import choose_language
+from fleet.core.text.phrases import choose_language, language_of
 from fleet.ground.background import BackgroundTasks
 from fleet.ground.errors import FleetError
 from fleet.roles.edge.settings import EdgeSettings
@@ -55,10 +55,10 @@ class EdgeAgent:
     speakers: tuple[Speaker, ...] = ()
     """Who speaks; empty for the usual voice."""
 
-    async def transcribe(self, pcm: bytes) -> Transcript:
+    async def transcribe(self, pcm: bytes, expected: str = "") -> Transcript:
         """See `fleet.core.ports.Asr`."""
         language = self.agent.document.language
-        return await self.asr.transcribe(pcm, *(() if language in (None, "auto") else (language,)))
+        return await self.asr.transcribe(pcm, "" if language in (None, "auto") else language, expected)
 
 
 class EdgeAgents:
@@ -162,6 +162,8 @@ class SessionAgent:
         self._reported = opened.reported_language
         self.language = self._choose_language()
         """ISO 639-1 code of the language of fixed sentences."""
+        self.expected = language_of(self._reported)
+        """ISO 639-1 code of the language that the user spoke last, before that of the firmware; empty if unknown."""
         self._wanted = ""
         self.adopt(opened.agent)
 

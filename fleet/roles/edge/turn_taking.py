@@ -220,6 +220,7 @@ class TurnTaking:
             return
         self._services.traces.note(self._transport.opened.device, "understood")
         agent = self._transport.agent
+        agent.expected = transcript.language
         agent.language = transcript.language or agent.language
         now, begun = _now(), self.ending.tentative.take(text)
         self.ending.note_answered(utterance, now)

@@ -21,7 +21,7 @@ _PIECE_MS = 600
 class NoAsr:
     """Understands nothing; the uplink holds no speech."""
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         return Transcript("")
 
     async def aclose(self) -> None:

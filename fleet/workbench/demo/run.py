@@ -5,10 +5,11 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from rich.text import Text
 
@@ -16,7 +17,7 @@ from fleet.ground.errors import writing
 from fleet.roles.edge.transport.datagrams import has_native
 from fleet.workbench.demo.figures import write_figures
 from fleet.workbench.demo.memory import memory_of_children
-from fleet.workbench.demo.results import DemoResult
+from fleet.workbench.demo.results import DemoResult, SceneResult
 from fleet.workbench.demo.scene_player import ScenePlayer
 from fleet.workbench.demo.screen import Screen
 from fleet.workbench.demo.script import SCENES, Language
@@ -31,8 +32,10 @@ from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.profiles.profile import find_profile
 from fleet.workbench.sim.runtime.state import State
 
-MAC = "02:f1:ee:70:de:30"
-"""Locally administered, so that no real board has it."""
+MACS: Final[Mapping[Language, str]] = {"en": "02:f1:ee:70:de:30", "zh": "02:f1:ee:70:de:31"}
+"""Of a device in each language; locally administered, so that no real board has one."""
+_LOCALES: Final[Mapping[Language, str]] = {"en": "en-US", "zh": "zh-CN"}
+"""What firmware that was built for a language reports."""
 _EXAMPLE = SCENES["en"].lines[0].recording
 
 
@@ -96,17 +99,19 @@ class DemoRun:
         self._screen.show_row(Row(Actor.SERVER, f"up; devices boot from {server.ota_url}"))
         form = "the native part" if has_native() else "Python alone (the native part is not installed)"
         self._screen.show_row(Row(Actor.SERVER, f"audio socket: {form}"))
-        profile = find_profile("P1")
-        device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, on_step=self._player.on_step)
-        async with device.running():
-            scenes = [await self._player.play(device, SCENES[language]) for language in self._options.languages]
-            speaking = device.state is State.SPEAKING
+        scenes, violations, speaking = list[SceneResult](), list[str](), False
+        for language in self._options.languages:
+            profile = replace(find_profile("P1"), language=_LOCALES[language])
+            device = SimDevice(profile, ota_url=server.ota_url, mac=MACS[language], on_step=self._player.on_step)
+            async with device.running():
+                scenes.append(await self._player.play(device, SCENES[language]))
+                speaking |= device.state is State.SPEAKING
+            violations += [f"{one.rule} ({one.clause}): {one.detail}" for one in device.report.violations]
         memory = await asyncio.to_thread(memory_of_children, os.getpid())
         answers = [answer for scene in scenes for answer in scene.answers]
         self._screen.title("Summary")
         self._screen.show_progress("transcribing the answers")
         await transcribe_answers(answers)
-        violations = [f"{one.rule} ({one.clause}): {one.detail}" for one in device.report.violations]
         result = DemoResult(scenes, violations, speaking)
         checks = judge(result)
         self.ok = all(check.ok for check in checks)

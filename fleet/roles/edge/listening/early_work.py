@@ -48,8 +48,13 @@ class EarlyWork:
         """Return whether to prepare an answer, and take that from what the device may ask for."""
         return not self._head_starts.take(device, now)
 
-    async def recognise(self, agent: EdgeAgent, pcm: bytes) -> Transcript | None:
+    async def recognise(self, agent: EdgeAgent, pcm: bytes, expected: str = "") -> Transcript | None:
         """Return what was said at the end of an utterance; None if the others that began with it left no room.
+
+        Args:
+            agent: Whose recogniser it is.
+            pcm: The utterance.
+            expected: See `fleet.core.ports.Asr`.
 
         Raises:
             FleetError: See `fleet.core.ports.Asr`.
@@ -59,7 +64,7 @@ class EarlyWork:
             return None
         self._running += 1
         try:
-            return await agent.transcribe(pcm[-LONGEST_BYTES:])
+            return await agent.transcribe(pcm[-LONGEST_BYTES:], expected)
         finally:
             self._running -= 1
 

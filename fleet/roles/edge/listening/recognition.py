@@ -99,10 +99,10 @@ class Recognition:
             self._early = None
 
     async def _prepare(self, early: "EarlyRecognition", utterance: Utterance) -> None:
-        agent = self._transport.agent.current
+        agent = self._transport.agent
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                transcript = await self._services.early_work.recognise(agent, utterance.pcm)
+                transcript = await self._services.early_work.recognise(agent.current, utterance.pcm, agent.expected)
             early.skipped = transcript is None
             early.settle(transcript)
         except (FleetError, TimeoutError):
@@ -119,8 +119,9 @@ class Recognition:
                     async with asyncio.timeout(LONGEST_SECONDS):
                         transcript = await _outcome(early, utterance)
                         if transcript is None:
+                            agent = self._transport.agent
                             with provider_errors("asr"):
-                                transcript = await self._transport.agent.current.transcribe(utterance.pcm)
+                                transcript = await agent.current.transcribe(utterance.pcm, agent.expected)
                     spans.set_private(span, {"fleet.transcript": transcript.text})
             except (FleetError, TimeoutError) as error:
                 reason = str(error) or "no transcript within the limit"

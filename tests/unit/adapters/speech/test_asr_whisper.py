@@ -33,6 +33,19 @@ async def test_commands_are_understood_in_their_language(language: str, which: s
     assert error_rate(pairs, language) <= LIMITS[language], pairs
 
 
+@pytest.mark.parametrize("which", [slice(3), pytest.param(slice(None), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("spoken", "expected"), [("en", "en"), ("en", "zh"), ("zh", "en"), ("zh", "zh")])
+async def test_what_was_said_is_understood_whatever_language_is_expected(
+    spoken: str, expected: str, which: slice
+) -> None:
+    said = recordings(spoken)[which]
+    async with asyncio.timeout(600):
+        heard = [await whisper().transcribe(recording.pcm(), expected=expected) for recording in said]
+    assert {transcript.language for transcript in heard} == {spoken}
+    pairs = [(recording.text, transcript.text) for recording, transcript in zip(said, heard, strict=True)]
+    assert error_rate(pairs, spoken) <= LIMITS[spoken], pairs
+
+
 async def test_a_click_shorter_than_any_word_is_no_utterance() -> None:
     assert await whisper().transcribe(bytes(2000)) == Transcript("")
 

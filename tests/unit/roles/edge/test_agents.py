@@ -91,6 +91,14 @@ async def test_recognition_language_and_voice_are_the_agents_from_the_next_turn_
         assert speaker and speaker.engine == "m"
 
 
+async def test_the_recogniser_is_told_which_language_to_expect() -> None:
+    async with site() as one:
+        one.stage.asr.language = "de"
+        await one.ask()
+        await one.ask()
+        assert one.stage.asr.expected == ["", "de"], "that of the utterance before"
+
+
 async def test_a_sentence_is_spoken_in_the_voice_of_the_agent_of_its_turn() -> None:
     async with site(Speech()) as one:
         old = await one.publish(voice={"name": "old"})

@@ -23,7 +23,7 @@ FRAME_BYTES = 1920
 class Recogniser:
     has_room: bool = True
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         return Transcript("")
 
     async def aclose(self) -> None:
@@ -47,7 +47,7 @@ def test_a_pause_in_a_long_utterance_costs_as_much_as_several() -> None:
 
 async def test_few_utterances_that_may_go_on_are_recognised_at_once() -> None:
     class Endpoint(Recogniser):
-        async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+        async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
             await asyncio.get_running_loop().create_future()
             return Transcript("")
 

@@ -29,7 +29,7 @@ class Asr:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def transcribe(self, pcm: bytes, language: str = "") -> Transcript:
+    async def transcribe(self, pcm: bytes, language: str = "", expected: str = "") -> Transcript:
         self.asked.append(pcm)
         await self.gate.wait()
         if self.failing:
@@ -46,7 +46,7 @@ class Stage:
         services = SimpleNamespace(asr=self.asr, counters=Counter(), tasks=tasks, early_work=EarlyWork())
         agent = SimpleNamespace(asr=self.asr, transcribe=self.asr.transcribe)
         opened = SimpleNamespace(device="aa:bb:cc:dd:ee:ff")
-        line = SimpleNamespace(fields=nullcontext, agent=SimpleNamespace(current=agent), opened=opened)
+        line = SimpleNamespace(fields=nullcontext, agent=SimpleNamespace(current=agent, expected="en"), opened=opened)
         self.recognition = Recognition(cast(DownlinkTransport, line), cast(EdgeServices, services), self)
 
     def _start(self, what: str, work: Coroutine[None, None, None]) -> asyncio.Task[object]:
