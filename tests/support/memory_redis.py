@@ -140,6 +140,7 @@ class MemoryRedis:
         return round(self._expiry[key] - self.now()) if key in self._expiry else -1
 
     def _scan(self, cursor: str, *options: str) -> list[Any]:
+        assert cursor == "0", "the first page has everything"
         pattern = dict(zip(options[::2], options[1::2], strict=True)).get("MATCH", "*")
         return ["0", [key for key in list(self._values) if self._exists(key) and fnmatch.fnmatchcase(key, pattern)]]
 
@@ -249,6 +250,7 @@ class MemoryRedis:
         return len(self._get_value(key, dict) or {})
 
     def _hscan(self, key: str, cursor: str, *_: str) -> list[Any]:
+        assert cursor == "0", "the first page has everything"
         return ["0", self._hgetall(key)]
 
     def _sadd(self, key: str, *members: str) -> int:
@@ -281,6 +283,7 @@ class MemoryRedis:
         return [self._sismember(key, member) for member in members]
 
     def _sscan(self, key: str, cursor: str, *_: str) -> list[Any]:
+        assert cursor == "0", "the first page has everything"
         return ["0", self._smembers(key)]
 
     # Sorted sets
@@ -345,6 +348,7 @@ class MemoryRedis:
         return self._zrem(key, *self._zrange(key, first, last))
 
     def _zscan(self, key: str, cursor: str, *_: str) -> list[Any]:
+        assert cursor == "0", "the first page has everything"
         return ["0", _members(self._sorted(key), ("WITHSCORES",))]
 
     # Streams

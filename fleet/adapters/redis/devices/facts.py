@@ -142,7 +142,7 @@ def _facts(
     named = parse_username(user or "") if reported == epoch else None
     bound, client, serial, how, unbound = admission
     refused_at, reason = refusal or (0, "")
-    decided = bool(bound) and (how or ("code" if client else "mac")) in _DECIDED
+    decided = bool(bound) and (how or "mac") in _DECIDED
     refused = "" if refused_at <= (boot or 0) else _refused(refused_at, reason)
     state: DeviceState | str = "bound" if bound else refused or ("registered" if boot or epoch or unbound else "")
     return DeviceFacts(

@@ -58,3 +58,18 @@ async def test_minima_of_one_that_all_devices_have_are_removed_in_batches(
     assert await revocations.require_all(1)
     assert await revocations.minima() == Minima(1, {ONE: 2})
     assert [await revocations.minimum(mac) for mac in (ONE, OTHER)] == [2, 1]
+
+
+async def test_a_device_that_is_forgotten_leaves_the_list_and_its_log(store: Store) -> None:
+    revocations = Revocations(store)
+    for mac in (ONE, OTHER):
+        await revocations.add(mac)
+        await revocations.require(mac, 2)
+    known = await revocations.version()
+    await revocations.forget(ONE)
+    assert (await revocations.read(), await revocations.minima()) == ({OTHER}, Minima(0, {OTHER: 2}))
+    steps = await revocations.since(ListVersion(0, ""))
+    assert [(step.mac, step.what) for step in steps] == [(OTHER, "revoke"), (OTHER, "require")]
+    assert (await revocations.version()).version == known.version + 1, "watchers read the whole list"
+    await revocations.forget(ONE)
+    assert (await revocations.version()).version == known.version + 1
