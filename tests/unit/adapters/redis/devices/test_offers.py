@@ -3,13 +3,15 @@
 import msgspec
 import pytest
 
+from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.offers import DeviceOffer, Offers
 from fleet.adapters.redis.shards.job_calls import JobCalls
 from fleet.ground.errors import Fenced
 from fleet.wire.firmware_offer import FirmwareOffer
-from tests.support.memory_store import memory_store
+from tests.support.memory_store import connection_of, memory_store
+from tests.support.virtual_time import elapse
 
 MACS = [f"02:00:00:00:00:{number:02x}" for number in range(1, 30)]
 UNKNOWN = "02:00:00:00:ff:01"
@@ -78,3 +80,29 @@ async def test_an_offer_is_not_begun_again_under_its_id_but_replaced_by_another(
     newer = msgspec.structs.replace(OFFER, id="7-2")
     await offers.put(1, [DeviceOffer(MACS[0], newer, 2**45, "b1")])
     assert await offers.withdraw({MACS[0]: "7-2"}, untaken=True) == {MACS[0]}
+
+
+async def boot(store: Store, board: str = "b1", firmware: str = "2.4.0") -> FirmwareOffer | None:
+    told = {"board": board, "fw": firmware}
+    return (await Admissions(store).decide("first", BootstrapAsker(MACS[0], "client"), told)).offer
+
+
+async def test_bootstrap_gives_an_offer_until_its_time(store: Store) -> None:
+    until = round((connection_of(store).redis.now() + 60) * 1000)
+    await Offers(store).put(1, [DeviceOffer(MACS[0], OFFER, until, "b1")])
+    await elapse(59)
+    assert await boot(store) == OFFER
+    await elapse(2)
+    assert await boot(store) is None
+
+
+async def test_bootstrap_gives_an_offer_three_times_to_its_board_and_never_what_runs_already(store: Store) -> None:
+    await Offers(store).put(1, all_of(MACS[:1]))
+    assert [await boot(store, "b2"), await boot(store, firmware="2.5.0")] == [None, None]
+    assert [await boot(store) for _ in range(4)] == [OFFER] * 3 + [None]
+
+
+async def test_bootstrap_gives_nothing_that_was_begun_before(store: Store) -> None:
+    await Offers(store).put(1, all_of(MACS[:1]))
+    assert await Offers(store).take(MACS[0], OFFER.id, OFFER.secret) == OFFER
+    assert await boot(store) is None

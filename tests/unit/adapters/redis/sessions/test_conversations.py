@@ -1,5 +1,7 @@
 """What time does to turns; tests/integration/redis/test_conversations.py has the rest, over real servers too."""
 
+import pytest
+
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.conversations import (
     FRESH_SECONDS,
@@ -9,6 +11,7 @@ from fleet.adapters.redis.sessions.conversations import (
     Opening,
     StoredJournal,
 )
+from fleet.adapters.redis.sessions.history_terms import HistoryTerms
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.ports import Message
 from tests.support.memory_store import connection_of
@@ -58,3 +61,16 @@ async def test_a_history_is_kept_for_its_time_after_the_last_turn(store: Store, 
     assert (await conversations.context(MAC, 9)).history == (ASKED,)
     await elapse(2)
     assert (await conversations.context(MAC, 9)).history == ()
+
+
+@pytest.mark.parametrize(
+    ("usual", "own", "noted"), [(True, None, 1), (False, None, 0), (True, False, 0), (False, True, 1)]
+)
+async def test_a_conversation_is_noted_for_the_memory_as_its_agent_says_else_as_usual(
+    store: Store, owner: Owner, *, usual: bool, own: bool | None, noted: int
+) -> None:
+    terms = None if own is None else HistoryTerms(KEPT, remembers=own)
+    await begin(store, owner)
+    conversations = Conversations(store, KEPT, remembers=usual)
+    await conversations.remember(owner, MAC, StoredJournal("t1", "written", (ASKED,), 0, terms=terms), (ASKED,))
+    assert await store.client.zcard(store.keys.conversations(0)) == noted

@@ -12,6 +12,7 @@ from fleet.adapters.redis.announcements.deliveries import Deliveries
 from fleet.adapters.redis.sessions.replies import Reply
 from fleet.adapters.redis.shards.operator_calls import CallRecord, OperatorCalls
 from fleet.core.rates import Rate
+from fleet.ground.metrics import announcements as counted
 from fleet.ground.tasks import running
 from fleet.roles.worker.announcements.clips import KNOWN_SECONDS
 from fleet.roles.worker.announcements.pauses import AnswerPauses
@@ -244,6 +245,7 @@ async def test_one_for_which_there_was_no_room_in_the_session_is_said_again_and_
 
 
 async def test_when_the_session_ends_before_it_can_be_spoken_the_idle_device_is_notified(desk: Desk) -> None:
+    before = counted.deliveries.read()
     session = await desk.stage.open()
     desk.pauses.begin(MAC, "t1")
     async with desk.worker():
@@ -252,6 +254,8 @@ async def test_when_the_session_ends_before_it_can_be_spoken_the_idle_device_is_
         await desk.stage.resources.sessions.close(desk.stage.shard.owner, MAC, session.id)
         await desk.fetch(await desk.notified(), CLIP_MS)
         assert (await desk.ended("a")).text == "notify: played"
+    steps = counted.deliveries.read() - before
+    assert steps == {("speech", "not_taken"): 1, ("notify", "played"): 1}
 
 
 @pytest.mark.parametrize("fetched", [True, False])

@@ -241,6 +241,17 @@ async def test_the_next_owner_goes_on_and_tells_nothing_twice(house: House) -> N
     assert len(house.notices()) == 1 and house.shown() == []
 
 
+async def test_one_that_crashed_a_few_workers_is_told_by_the_next(house: House) -> None:
+    await house.set(1)
+    await elapse(2)
+    for _ in range(MOST_CLAIMS - 1):
+        await house.kept.claim(house.stage.shard.owner, 0, 10, first=True)
+        await house.lose_shard()
+    async with house.worker():
+        await house.until_gone()
+    assert len(house.shown()) == 1
+
+
 async def test_one_that_crashed_its_workers_or_was_begun_long_ago_is_given_up(house: House) -> None:
     before = ended("lost")
     await house.set(1)

@@ -1,0 +1,88 @@
+"""When a device in a session can be spoken to."""
+
+import asyncio
+
+import pytest
+
+from fleet.ground.tasks import running
+from fleet.roles.worker.announcements.pauses import LONGEST_ANSWER_SECONDS, MOST_DEVICES, QUIET_SECONDS, AnswerPauses
+from tests.support.virtual_time import elapse
+
+MAC = "aa:bb:cc:dd:ee:ff"
+
+
+async def seconds(pauses: AnswerPauses) -> float:
+    """Return how long one has to wait for a pause."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    await pauses.wait(MAC)
+    return clock() - began
+
+
+async def test_nobody_speaks_after_five_quiet_seconds() -> None:
+    pauses = AnswerPauses()
+    assert await seconds(pauses) == pytest.approx(QUIET_SECONDS)
+    pauses.begin(MAC, "t1")
+    pauses.end(MAC, "t1", "spoken")
+    assert await seconds(pauses) == pytest.approx(QUIET_SECONDS), "the next answer may come at once"
+
+
+async def test_the_end_of_an_answer_is_a_pause_also_of_one_that_began_meanwhile() -> None:
+    pauses = AnswerPauses()
+
+    async def answer() -> None:
+        await elapse(2.0)
+        pauses.begin(MAC, "t1")
+        await elapse(20.0)
+        pauses.end(MAC, "t1", "cut_short")
+
+    async with running("answer", answer):
+        assert await seconds(pauses) == pytest.approx(22.0, abs=0.2)
+
+
+async def test_an_answer_without_an_end_is_not_waited_for_for_ever() -> None:
+    pauses = AnswerPauses()
+    pauses.begin(MAC, "t1")
+    assert await seconds(pauses) == pytest.approx(LONGEST_ANSWER_SECONDS)
+    assert await pauses.outcome(MAC, "t1") is None
+
+
+async def test_the_outcome_of_an_answer_comes_with_its_end() -> None:
+    pauses = AnswerPauses()
+    pauses.begin(MAC, "t1")
+
+    async def answer() -> None:
+        await elapse(3.0)
+        pauses.begin(MAC, "t1")
+        pauses.end(MAC, "t0", "spoken")
+        pauses.end(MAC, "t1", "cut_short")
+
+    async with running("answer", answer):
+        assert await pauses.outcome(MAC, "t1") == "cut_short"
+    assert await pauses.outcome(MAC, "t1") == "cut_short"
+    assert await pauses.outcome(MAC, "t0") is None and await pauses.outcome("another", "t1") is None
+
+
+async def test_a_turn_that_follows_another_ends_it() -> None:
+    pauses = AnswerPauses()
+    pauses.begin(MAC, "t1")
+
+    async def follow() -> None:
+        await elapse(3.0)
+        pauses.begin(MAC, "t2")
+
+    async with running("turn", follow):
+        assert await pauses.outcome(MAC, "t1") is None
+        assert await seconds(pauses) == pytest.approx(LONGEST_ANSWER_SECONDS), "now it is the newer one that is spoken"
+
+
+async def test_of_too_many_devices_the_earliest_answer_is_forgotten() -> None:
+    pauses = AnswerPauses()
+    pauses.begin("first", "t")
+    pauses.begin("second", "t")
+    pauses.begin("first", "t")
+    for number in range(MOST_DEVICES - 1):
+        pauses.begin(f"{number}", "t")
+    for mac in ("first", "second"):
+        pauses.end(mac, "t", "spoken")
+    assert (await pauses.outcome("first", "t"), await pauses.outcome("second", "t")) == ("spoken", None)
