@@ -37,7 +37,7 @@ class Thresholds:
 
 THRESHOLDS: Final[Mapping[str, Thresholds]] = {
     "en": Thresholds(0.975, 0.9, 0.85, 120.0),
-    "zh": Thresholds(0.6, 0.5, 0.7, 420.0),
+    "zh": Thresholds(0.6, 0.5, 0.6, 420.0),
 }
 _OTHER: Final = Thresholds(0.95, 0.5, 0.0, 420.0)
 

@@ -32,7 +32,7 @@ def ends_at(end: TurnEnd) -> float:
         (UNDECIDED, OPEN, MIDDLE),
         (0.99, Transcript("打开客厅的灯。", "zh"), THRESHOLDS["zh"].at_once_ms),
         (0.99, Transcript("打开", "zh"), LONGEST),
-        (0.99, Transcript("现在急。", "zh", 0.6), LONGEST),
+        (0.99, Transcript("现在急。", "zh", 0.55), LONGEST),
         (0.99, None, MIDDLE),
     ],
 )
