@@ -19,6 +19,7 @@ from fleet.core.desired_state import (
     conclude,
     equal,
     judge,
+    keep_own,
     plan,
     read_status,
 )
@@ -202,3 +203,30 @@ def test_whatever_happens_a_version_is_dealt_with_once_and_watch_calls_nothing(o
         assert device.set_calls() == []
     elif "ok" in outcomes and policy == "once":
         assert not properties["volume"].open and not properties[LAMP].open
+
+
+def test_the_server_writes_what_it_keeps_itself_once_and_again_only_to_enforce_it() -> None:
+    wanted = {"timezone": DesiredProperty("Asia/Shanghai"), "language": DesiredProperty("zh", "enforce")}
+    after, writes = keep_own(wanted, {}, NOW)
+    assert writes == ["timezone", "language"]
+    kept = {"timezone": "Asia/Shanghai", "language": "zh"}
+    after, writes = keep_own(after, kept, NOW)
+    assert (writes, [one.state for one in after.values()]) == ([], ["confirmed"] * 2)
+    after, writes = keep_own(after, {"timezone": "Europe/Berlin"}, NOW + 1)
+    assert (writes, [one.state for one in after.values()]) == (["language"], ["changed", "drift"])
+
+
+def test_the_server_gives_up_what_somebody_changes_again_and_again() -> None:
+    after, _ = keep_own({"language": DesiredProperty("zh", "enforce")}, {"language": "zh"}, NOW)
+    for number in range(MOST_CORRECTIONS + 1):
+        after, writes = keep_own(after, {"language": "en"}, NOW + 2 * number)
+        assert writes == (["language"] if number < MOST_CORRECTIONS else [])
+        if writes:
+            after, _ = keep_own(after, {"language": "zh"}, NOW + 2 * number + 1)
+    assert after["language"].given_up
+
+
+def test_what_a_device_keeps_is_none_of_the_servers_business() -> None:
+    wanted = {"volume": DesiredProperty(40), "language": DesiredProperty("zh", "watch")}
+    assert keep_own(wanted, {"language": "en"}, NOW)[1] == []
+    assert keep_own(wanted, {}, NOW)[0]["volume"] == wanted["volume"]

@@ -23,3 +23,10 @@ def test_tiers_come_one_after_the_other() -> None:
     assert all(0 <= place - stored_place(place) < BUCKET for place in places)
     assert end_of_tier(0) == stored_place(end_of_tier(0)) + BUCKET - 1, "tiers share no bucket"
     assert max(places[:100]) <= end_of_tier(0) < TIER <= min(places[100:]) <= max(places) <= end_of_tier(1)
+
+
+def test_a_place_is_a_whole_number_that_never_changes() -> None:
+    """SQL does the same arithmetic, and stored jobs go on after an update."""
+    order = JobOrder.of(7)
+    places = [order.place(FIRST + 1), order.place(FIRST + 1, 2) - 2 * TIER]
+    assert places == [1_977_199_611] * 2 and isinstance(places[0], int)

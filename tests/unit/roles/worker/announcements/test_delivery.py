@@ -279,3 +279,16 @@ async def test_without_an_edge_the_text_is_shown(desk: Desk) -> None:
     async with desk.worker():
         await desk.put("a")
         assert (await desk.ended("a")).text == "alert: shown"
+
+
+async def test_a_device_that_plays_holds_up_its_own_next_announcement_and_nobody_elses(desk: Desk) -> None:
+    stage, other = desk.stage, "02:00:00:00:00:01"
+    await stage.resources.devices.appear(other, online=True, epoch=1, owner=stage.shard.owner)
+    await stage.resources.devices.describe(other, {"fw": "2.2.6", "dialect": "xiaozhi"})
+    delivery = announcements(stage)
+    announcement = DeviceAnnouncement("Tea is ready.", "", ("notify", "alert"))
+    async with asyncio.TaskGroup() as group, desk.worker():
+        first = [group.create_task(delivery.deliver(stage.shard, MAC, f"a{number}", announcement)) for number in (1, 2)]
+        await desk.notified()
+        assert (await delivery.deliver(stage.shard, other, "b", announcement)).text == "alert: shown"
+        assert not any(one.done() for one in first) and len(desk.notices()) == 1

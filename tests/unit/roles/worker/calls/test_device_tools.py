@@ -10,7 +10,7 @@ from fleet.core.toolbox import Toolbox
 from fleet.ground.errors import Unavailable
 from fleet.ground.tracing import spans
 from fleet.roles.worker.calls.device_calls import DeviceCalls
-from fleet.roles.worker.calls.device_tools import MOST_SLOW, DeviceLink, DeviceTools
+from fleet.roles.worker.calls.device_tools import MOST_SLOW, DeviceLink, DeviceTools, renew_camera_token
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.roles.worker.turns.speech import AnswerSpeech
 from fleet.wire.edge_messages import UtteranceEvent
@@ -124,3 +124,15 @@ async def test_the_trace_of_a_call_has_its_outcome_and_result(stage: WorkerStage
     assert (done.attributes["fleet.outcome"], done.attributes["gen_ai.tool.call.result"]) == ("ok", "true")
     assert failed.failure == failed.attributes["fleet.outcome"] == "not_sent"
     assert str(failed.attributes["gen_ai.tool.call.result"]) in failure
+
+
+@pytest.mark.parametrize(
+    ("dialect", "tool", "sent"), [("xiaozhi", PHOTO, 1), ("registrar", PHOTO, 0), ("xiaozhi", LAMP, 0)]
+)
+async def test_only_devices_with_a_camera_get_a_token_and_only_before_a_photo(
+    own: OwnTools, dialect: str, tool: str, sent: int
+) -> None:
+    stage = own.stage
+    stage.redis.run("HSET", stage.resources.store.keys.device(MAC), "host", "h.example")
+    await renew_camera_token(stage.resources, stage.shard, MAC, dialect, tool)
+    assert len(stage.session.published) == sent
