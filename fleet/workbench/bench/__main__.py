@@ -171,17 +171,27 @@ def followers(
 
 
 @app.command()
-def jobs(
+def jobs(  # noqa: PLR0913 - the arguments are the command line
     devices: Annotated[int, typer.Option(min=100, max=1_000_000, help="Devices; three of ten are offline.")] = 2000,
     rate: Annotated[float, typer.Option(min=1, max=5000, help="Devices a second.")] = 1000,
     talkers: Annotated[int, typer.Option(min=1, max=500, help="Devices that talk meanwhile.")] = 50,
     workers: Annotated[int, typer.Option(min=1, max=8, help="Worker processes.")] = 1,
+    outer: Annotated[
+        int | None,
+        typer.Option(
+            "--brokers",
+            min=0,
+            max=64,
+            help="Brokers of the devices, bridged to that of the workers; default: as many as open files demand, "
+            "0 if one broker takes all.",
+        ),
+    ] = None,
     repeats: Repeats = 1,
     json_file: JsonFile = None,
 ) -> None:
     """A tool job over many simulated devices: exact results, rate, CPU, turns beside it, and a canary that fails."""
     experiment = JobsExperiment(
-        devices=devices, rate=rate, talkers=talkers, workers=workers, seconds=0.0, repeats=repeats
+        devices=devices, rate=rate, talkers=talkers, workers=workers, outer=outer, seconds=0.0, repeats=repeats
     )
     run(experiment, show_jobs, json_file)
 

@@ -1,11 +1,12 @@
 """A crowd of simulated devices for a benchmark, in as many processes as open files need."""
 
 import asyncio
+import itertools
 import json
 import resource
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +71,18 @@ class CrowdProcesses:
 
 
 @asynccontextmanager
-async def crowd(plan: CrowdPlan, folder: Path) -> AsyncIterator[CrowdProcesses]:
-    """Run the processes of a crowd during the block; its devices are still switched off."""
+async def crowd(plan: CrowdPlan, folder: Path, brokers: Sequence[str] = ("",)) -> AsyncIterator[CrowdProcesses]:
+    """Run the processes of a crowd during the block; its devices are still switched off.
+
+    Args:
+        plan: The whole crowd.
+        folder: For what the processes report.
+        brokers: Those that processes use in turn, instead of that of `plan`.
+    """
     _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with AsyncExitStack() as stack:
-        parts = [
-            await stack.enter_async_context(
-                child("fleet.workbench.bench.crowd_load", "crowd", json.dumps(asdict(part)))
-            )
-            for part in slices(plan, files)
-        ]
+        parts = []
+        for part, broker in zip(slices(plan, files, len(brokers)), itertools.cycle(brokers), strict=False):
+            text = json.dumps(asdict(replace(part, broker=broker)))
+            parts.append(await stack.enter_async_context(child("fleet.workbench.bench.crowd_load", "crowd", text)))
         yield CrowdProcesses(parts, folder)

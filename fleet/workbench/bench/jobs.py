@@ -16,13 +16,15 @@ from fleet.wire.control.jobs import Job, JobRequest
 from fleet.workbench.bench.crowd import CrowdProcesses
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles
-from fleet.workbench.bench.job_site import QUERY, JobSite, job_site
+from fleet.workbench.bench.job_site import QUERY, JobSite, count_outer, job_site
 from fleet.workbench.bench.job_verdict import Result, Verdict, judge
 from fleet.workbench.bench.usage import Measured
 from fleet.workbench.sim.crowd.crowd import CrowdPlan
 from fleet.workbench.sim.crowd.shares import Shares
 
 TOOL: Final = "self.audio_speaker.set_volume"
+BOOTING: Final = 60
+"""Devices of a process that boot at the same time, at most: a busy machine takes longer, but refuses nobody."""
 TALK_RATE: Final = 10.0
 """Turns a second of all talking devices together."""
 SHARES: Final = Shares(offline=0.3, newer=0.2, error=0.02, silent=0.002, late=0.001)
@@ -31,6 +33,8 @@ WINDOW: Final = 2_000
 _POLL_SECONDS = 0.5
 """More often would be seen in the CPU time of control."""
 _END_SECONDS = 300.0
+_SLOWER = 20.0
+"""How many times longer a job may take than at its rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,10 @@ class JobResult:
     """Calls a second that came to devices, between the first and the last tenth."""
     cpu_us: Mapping[str, float]
     """CPU of an execution by part, in microseconds, without what the part uses at rest."""
+    redis_bytes: tuple[int, int]
+    """What Redis kept before the job, and at most during it."""
+    memory: Mapping[str, int]
+    """Resident bytes of each part at its end."""
     talk_ms: Percentiles
     """Turns beside it."""
 
@@ -63,6 +71,8 @@ class JobsFigures:
 
     devices: int
     online: int
+    broker_files: Sequence[int]
+    """Open files of each broker; more than one: devices connect to the others, which are bridged to the first."""
     boot_seconds: float
     create_seconds: float
     """From the request for a job to its first stage."""
@@ -83,12 +93,14 @@ class JobsExperiment(Experiment[JobsFigures]):
     rate: float
     talkers: int
     workers: int
+    outer: int | None = None
+    """Brokers that devices have of their own; None: as many as open files demand."""
 
     async def measure(self, progress: Progress) -> JobsFigures:
         async with AsyncExitStack() as stack:
             progress("starting")
-            plan = CrowdPlan("", self.devices, rate=150.0, shares=SHARES)
-            site = await stack.enter_async_context(job_site(plan, self.workers))
+            plan = CrowdPlan("", self.devices, rate=150.0, shares=SHARES, at_once=BOOTING)
+            site = await stack.enter_async_context(job_site(plan, self.workers, count_outer(plan, self.outer)))
             progress(f"{self.devices} devices boot")
             begun = time.perf_counter()
             online = await site.crowd.boot(60 + self.devices / 40)
@@ -100,7 +112,7 @@ class JobsExperiment(Experiment[JobsFigures]):
     async def _jobs(self, site: JobSite, online: int, booted: float, progress: Progress) -> JobsFigures:
         await site.testbed.rest()
         await site.meter.rest(3.0)
-        seconds = max(3.0, online / self.rate)
+        seconds, files = max(3.0, online / self.rate), site.open_files()
         progress("turns without a job")
         await self._talk(site, 3.0)
         quiet = [await self._talk(site, seconds) for _ in range(self.repeats)]
@@ -113,6 +125,7 @@ class JobsExperiment(Experiment[JobsFigures]):
         return JobsFigures(
             devices=self.devices,
             online=online,
+            broker_files=files,
             boot_seconds=booted,
             create_seconds=created,
             quiet_ms=Percentiles.of([ms for some in quiet for ms in some]),
@@ -121,6 +134,8 @@ class JobsExperiment(Experiment[JobsFigures]):
                 verdict=beside[-1].verdict,
                 rate=sum(one.rate for one in beside) / len(beside),
                 cpu_us=beside[-1].cpu_us,
+                redis_bytes=beside[-1].redis_bytes,
+                memory=beside[-1].memory,
                 talk_ms=beside[-1].talk_ms,
             ),
             halt=halt,
@@ -137,26 +152,36 @@ class JobsExperiment(Experiment[JobsFigures]):
         asked = JobRequest.model_validate(
             {"name": "bench", "query": QUERY, "tool": TOOL, "arguments": {"volume": volume}, "policy": policy}
         )
-        before, begun = await _paces(site.crowd), time.perf_counter()
+        before, kept, begun = await _paces(site.crowd), await site.testbed.data(), time.perf_counter()
         made = await site.client.send(jobs.create(asked))
-        await _until(site.client, made.id, lambda job: job.state != "preparing", 0.05)
+        await _until(site.client, made.id, lambda job: job.state != "preparing", 0.05, self._longest)
         created = time.perf_counter() - begun
 
-        async def work() -> tuple[Job, list[float]]:
+        sizes = list[int]()
+
+        async def work() -> tuple[int, list[float]]:
             async with asyncio.TaskGroup() as group:
                 talking = group.create_task(self._talk(site, talk), name="talk")
-                ended = await _until(site.client, made.id, _is_through, _POLL_SECONDS)
-            return ended, talking.result()
+                watch = group.create_task(_watch(site, sizes), name="Redis")
+                await _until(site.client, made.id, _is_through, _POLL_SECONDS, self._longest)
+                watch.cancel()
+            return max(sizes, default=0), talking.result()
 
         measured = await site.meter.during(work())
-        _, ms = measured.result
+        most, ms = measured.result
+        memory = {part: used.memory for part, used in site.meter.look().items()}
         await site.client.send(jobs.steer(made.id, "stop"))
         results = [result async for result in _results(site.client, made.id)]
         told = await site.crowd.report()
         arguments = json.dumps({"volume": volume}, sort_keys=True)
         verdict = judge(results, told["calls"], TOOL, arguments)
         rate = _rate(_times(told, before))
-        return created, JobResult(verdict, rate, _us(measured, verdict.told), Percentiles.of(ms))
+        cpu, talked = _us(measured, verdict.told), Percentiles.of(ms)
+        return created, JobResult(verdict, rate, cpu, (kept, max(kept, most)), memory, talked)
+
+    @property
+    def _longest(self) -> float:
+        return _END_SECONDS + self.devices / self.rate * _SLOWER
 
     async def _halt(self, site: JobSite) -> HaltResult:
         await site.crowd.behave(CANARY)
@@ -180,14 +205,23 @@ def _is_through(job: Job) -> bool:
     return job.state != "running" or not (job.counts.queued or job.counts.sent)
 
 
-async def _until(client: AsyncFleetClient, number: int, reached: Callable[[Job], bool], pause: float) -> Job:
+async def _until(
+    client: AsyncFleetClient, number: int, reached: Callable[[Job], bool], pause: float, seconds: float = _END_SECONDS
+) -> Job:
     clock = asyncio.get_running_loop().time
-    until = clock() + _END_SECONDS
+    until = clock() + seconds
     while not reached(job := await client.send(jobs.read(number))):
         if clock() > until:
-            raise Unavailable(f"the job was not through after {_END_SECONDS:g} s: {job}")
+            raise Unavailable(f"the job was not through after {seconds:g} s: {job}")
         await asyncio.sleep(pause)
     return job
+
+
+async def _watch(site: JobSite, sizes: list[int]) -> None:
+    """Note what Redis keeps, until it is cancelled."""
+    while True:
+        sizes.append(await site.testbed.data())
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _results(client: AsyncFleetClient, job: int) -> AsyncIterator[Result]:

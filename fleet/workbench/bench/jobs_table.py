@@ -15,6 +15,11 @@ def show_jobs(console: Console, found: JobsFigures) -> None:
         f"{found.devices} devices, {found.online} connected, known after {found.boot_seconds:.0f} s; "
         f"a job begins after {found.create_seconds:.2f} s"
     )
+    if len(found.broker_files) > 1:
+        console.print(
+            f"{len(found.broker_files) - 1} brokers of the devices, bridged to that of the workers, have "
+            f"{', '.join(map(str, found.broker_files[1:]))} open files; CPU and memory of all are summed"
+        )
     table = Table()
     for name in (
         "job",
@@ -35,6 +40,10 @@ def show_jobs(console: Console, found: JobsFigures) -> None:
         f"turns without a job: p50 {found.quiet_ms.p50:.1f} ms, p99 {found.quiet_ms.p99:.1f} ms; beside jobs: "
         f"p50 {found.beside.talk_ms.p50:.1f} ms, p99 {found.beside.talk_ms.p99:.1f} ms"
     )
+    for name, one in (("alone", found.alone), ("beside turns", found.beside)):
+        before, most = (f"{size / 2**20:.1f}" for size in one.redis_bytes)
+        memory = ", ".join(f"{part} {size / 2**20:.0f}" for part, size in one.memory.items())
+        console.print(f"{name}: Redis kept {before} MiB, then at most {most}; MiB of processes at the end: {memory}")
     halt = found.halt
     console.print(f"canary: {halt.touched} devices touched, halted after {halt.seconds:.1f} s ({halt.reason})")
     for words in (*found.alone.verdict.wrong, *found.beside.verdict.wrong):

@@ -122,7 +122,7 @@ class Testbed(Site):
         self.workers = workers
         self.store = store
         pids = [worker.pid for worker in workers]
-        super().__init__({"worker": pids, "edge": edge, "redis": [place.redis], "broker": [place.broker]}, load)
+        super().__init__({"worker": pids, "edge": edge, "redis": [place.redis], "broker": place.brokers}, load)
 
     async def meet(self, connected: int, known: int) -> None:
         """Let devices connect and open sessions; others become known as if they had been here before."""
@@ -139,7 +139,7 @@ class Testbed(Site):
 
 @asynccontextmanager
 async def testbed(
-    workers: int = 1, settings: Mapping[str, Value] | None = None, *, edge: bool = False
+    workers: int = 1, settings: Mapping[str, Value] | None = None, *, edge: bool = False, outer: int = 0
 ) -> AsyncIterator[Testbed]:
     """Run everything beside the block, which begins when the workers own all shards and an edge takes sessions.
 
@@ -147,6 +147,7 @@ async def testbed(
         workers: How many processes.
         settings: Those of the roles that are not the usual ones.
         edge: Whether a real edge runs; otherwise the load plays it, and texts stand for what users say.
+        outer: See `servers`.
 
     Raises:
         ConfigError: A program is missing.
@@ -154,7 +155,7 @@ async def testbed(
     """
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        place = await enter(servers({**_edge_settings(), **(settings or {})}))
+        place = await enter(servers({**_edge_settings(), **(settings or {})}, outer))
         configured = read_settings(place.config)
         store = await Store.open(place.redis_url, configured.shards)
         stack.push_async_callback(store.close)
@@ -164,7 +165,8 @@ async def testbed(
             for number in range(workers)
         ]
         edges = [(await enter(_real_edge(place))).pid] if edge else []
-        load = await enter(child("fleet.workbench.bench.mqtt_load", "load", "fleet" if edge else "stub", config))
+        kind, of_devices = "fleet" if edge else "stub", str(place.devices_config)
+        load = await enter(child("fleet.workbench.bench.mqtt_load", "load", kind, of_devices))
         await _soon("the workers do not own all shards", _until_spread(store, configured.shards, workers, started))
         await _soon("no edge takes sessions", _until_announced(store))
         yield Testbed(place, started, edges, load, store)

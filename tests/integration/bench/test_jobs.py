@@ -2,12 +2,19 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.bench_command import run_bench
 
 
-async def test_every_result_of_a_job_is_what_the_devices_did(tmp_path: Path) -> None:
-    printed, found = await run_bench(tmp_path, "jobs", "--devices", "100", "--rate", "50", "--talkers", "1")
+@pytest.mark.parametrize("brokers", [0, 2])
+async def test_every_result_of_a_job_is_what_the_devices_did(tmp_path: Path, brokers: int) -> None:
+    words = ("--devices", "100", "--rate", "50", "--talkers", "1", "--brokers", str(brokers))
+    printed, found = await run_bench(tmp_path, "jobs", *words)
     assert "100 devices" in printed
+    outer = found["broker_files"][1:]
+    assert len(outer) == brokers
+    assert all(files > found["online"] / 3 for files in outer)
     for job in (found["alone"], found["beside"]):
         verdict = job["verdict"]
         assert (verdict["devices"], verdict["twice"], verdict["differing"], verdict["wrong"]) == (100, 0, 0, [])

@@ -77,6 +77,32 @@ async def test_a_device_boots_connects_and_its_tools_answer_as_the_contract_says
         assert crowd.ledger.pace.total() == 2
 
 
+async def test_devices_connect_to_the_broker_of_the_plan_and_so_many_boot_at_once(server: ScriptedServer) -> None:
+    nowhere = CrowdPlan(server.ota_url, 3, rate=1_000.0, at_once=1, broker="127.0.0.1:9")
+    async with running(nowhere) as crowd:
+        booting = asyncio.create_task(crowd.boot())
+        async with asyncio.timeout(60):
+            while not any(what.startswith("broker: ") for what in crowd.ledger.counts):
+                await asyncio.sleep(0.02)
+        assert (len(crowd.members), crowd.online) == (1, 0)
+        booting.cancel()
+
+
+async def test_the_next_device_boots_when_the_server_has_asked_the_one_before_for_its_tools(
+    server: ScriptedServer,
+) -> None:
+    async with running(CrowdPlan(server.ota_url, 2, rate=1_000.0, at_once=1)) as crowd:
+        booting = asyncio.create_task(crowd.boot())
+        await until(server, crowd, "connections")
+        caller = Caller(server)
+        await caller.answer("initialize", capabilities={})
+        assert len(crowd.members) == 1
+        await caller.answer("tools/list", cursor="")
+        await until(server, crowd, "connections", 2)
+        assert len(server.ota_requests) == 2
+        booting.cancel()
+
+
 async def test_failing_silent_and_repeated_calls_are_noted_as_they_are(server: ScriptedServer) -> None:
     async with crowd_of(server, error=1.0) as crowd:
         caller = Caller(server)

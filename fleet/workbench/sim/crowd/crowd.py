@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fleet.workbench.sim.bootstrap.ota import read_mqtt
@@ -20,7 +20,7 @@ from fleet.workbench.sim.messages.message import JsonObject, member, text
 from fleet.workbench.sim.profiles.timing import Timing
 
 _TIMING: Final = Timing()
-_TICK, _LOOK_SECONDS = 0.02, 0.2
+_TICK, _LOOK_SECONDS, _ASKED_SECONDS = 0.02, 0.2, 30.0
 _RETRIES = 10
 
 
@@ -29,6 +29,9 @@ class CrowdPlan:
     """A crowd, or a part of one.
 
     `first` is the number of its first device; numbers give MACs and addresses. `rate`: devices that boot in a second.
+    `at_once`: devices that boot at the same time, at most, from their request for bootstrap until the server asks for
+    their tools, which it does while they boot, or has not for `_ASKED_SECONDS`.
+    `broker`: HOST:PORT to which they connect; by default that which bootstrap names.
     """
 
     ota_url: str
@@ -37,6 +40,8 @@ class CrowdPlan:
     rate: float = 200.0
     shares: Shares = field(default_factory=Shares)
     seed: int = 1
+    at_once: int = 1_000_000
+    broker: str = ""
 
 
 class Crowd:
@@ -58,26 +63,34 @@ class Crowd:
 
     async def boot(self) -> None:
         """Switch all devices on, at the rate of the plan; return when all are connected that do not stay offline."""
-        booting = set[Member]()
+        booting, clock = dict[Member, float](), asyncio.get_running_loop().time
         async for number in paced(range(self.plan.first, self.plan.first + self.plan.count), self.plan.rate):
             newer = chance(self.plan.seed, number, "newer") < self.plan.shares.newer
             profile = NEWER if newer else BOARDS[number % len(BOARDS)]
             device = self.members[number] = Member(number, mac_of(number), profile, kind_of(profile), self)
-            booting.add(device)
+            booting[device] = clock()
             self._spawn(self._boot(device))
-        while booting:
-            booting = {one for one in booting if one.access is None or not (one.up or _is_offline(self.plan, one))}
+            while len(booting) >= self.plan.at_once:
+                await asyncio.sleep(_TICK)
+                late = clock() - _ASKED_SECONDS
+                booting = {
+                    one: at for one, at in booting.items() if not (one.listed or _is_in(self.plan, one, at < late))
+                }
+        devices = self.members.values()
+        while not all(_is_in(self.plan, one, True) for one in devices):  # noqa: ASYNC110 - they have no event
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def ping(self) -> None:
         """Keep all connections, for ever."""
-        turn = 0
+        clock = asyncio.get_running_loop().time
+        last = int(clock())
         while True:
             await asyncio.sleep(1.0)
-            turn += 1
+            now = int(clock())
             for device in self.members.values():
-                if device.up and device.access and not (turn + device.number) % max(1, device.access.keepalive // 2):
+                if device.up and device.access and is_due(last, now, device.number, device.access.keepalive // 2):
                     device.ping()
+            last = now
 
     async def arrive(self, count: int, rate: float) -> None:
         """Let some of the devices connect that are offline."""
@@ -111,6 +124,7 @@ class Crowd:
         asyncio.get_running_loop().call_later(_TIMING.reconnect, self._return, device)
 
     def asked(self, device: Member, request: JsonObject) -> None:
+        device.listed = device.listed or text(request, "method") == "tools/list"
         answer = self.calls.receive(device, request)
         if answer is not None:
             self._spawn(answer)
@@ -145,7 +159,7 @@ class Crowd:
             if await self._upgrades.take(device, member(answer, "firmware")):
                 await asyncio.sleep(_TIMING.reboot)
                 continue
-            device.access = access
+            device.access = replace(access, endpoint=self.plan.broker or access.endpoint)
             if not _is_offline(self.plan, device):
                 await self._connect(device)
             return
@@ -196,8 +210,19 @@ async def paced(things: Any, rate: float) -> AsyncIterator[Any]:
         yield one
 
 
+def _is_in(plan: CrowdPlan, device: Member, connected: bool) -> bool:
+    """Whether a device has booted: is to stay offline, or, with `connected`, is connected."""
+    return device.access is not None and (_is_offline(plan, device) or (connected and device.up))
+
+
 def _is_offline(plan: CrowdPlan, device: Member) -> bool:
     return chance(plan.seed, device.number, "offline") < plan.shares.offline
+
+
+def is_due(last: int, now: int, number: int, pause: int) -> bool:
+    """Whether the turn of a device came after `last`, until `now`; each has one every `pause` seconds."""
+    step = max(1, pause)
+    return (now + number) // step > (last + number) // step
 
 
 def mac_of(number: int) -> str:

@@ -48,6 +48,7 @@ class Member(asyncio.Protocol):
         "board",
         "busy",
         "kind",
+        "listed",
         "mac",
         "number",
         "profile",
@@ -59,6 +60,8 @@ class Member(asyncio.Protocol):
         self.board = Board()
         self.up = False
         """Whether the broker has accepted its connection, and it has not ended."""
+        self.listed = False
+        """Whether the server has asked for its tools."""
         self.busy = False
         """Whether it plays a notification."""
         self._crowd = crowd

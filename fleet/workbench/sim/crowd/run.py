@@ -17,7 +17,7 @@ from fleet.workbench.sim.crowd.crowd import CrowdPlan, running
 from fleet.workbench.sim.crowd.ledger import merge
 from fleet.workbench.sim.crowd.shares import Shares
 
-_SPARE_FILES: Final = 500
+SPARE_FILES: Final = 500
 """Open files of a process beside its devices: downloads among them."""
 _SHOW_SECONDS: Final = 1.0
 
@@ -38,20 +38,21 @@ def run_crowd(wanted: CrowdRun, show: Show) -> int:
     return runtime.run(lambda: _run(wanted, show))
 
 
-def slices(plan: CrowdPlan, files: int) -> list[CrowdPlan]:
+def slices(plan: CrowdPlan, files: int, least: int = 1) -> list[CrowdPlan]:
     """Return the parts of a crowd that fit into a process each.
 
     Args:
         plan: The whole.
         files: How many a process may have open.
+        least: At least so many parts.
 
     Raises:
         ConfigError: A process could hardly have any.
     """
-    most = files - _SPARE_FILES
+    most = files - SPARE_FILES
     if most <= 0:
         raise ConfigError(f"a process may open {files} files only; see `ulimit -n`")
-    parts = -(-plan.count // most)
+    parts = max(least, -(-plan.count // most))
     ends = [plan.count * number // parts for number in range(parts + 1)]
     return [
         replace(plan, first=plan.first + begin, count=end - begin, rate=plan.rate / parts)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from fleet.ground.errors import ConfigError
-from fleet.workbench.sim.crowd.crowd import CrowdPlan, mac_of
+from fleet.workbench.sim.crowd.crowd import CrowdPlan, is_due, mac_of
 from fleet.workbench.sim.crowd.place import DEVICES_OF_ADDRESS, Place, source_of
 from fleet.workbench.sim.crowd.run import slices
 from fleet.workbench.sim.crowd.shares import Shares, chance
@@ -37,6 +37,13 @@ def test_devices_have_macs_and_addresses_of_their_own() -> None:
     assert all(one.startswith("127.") for one in sources)
 
 
+@pytest.mark.parametrize("late", [1, 7])
+def test_every_device_has_its_turn_also_in_a_process_that_is_late(late: int) -> None:
+    looks = range(100, 1_000, late)
+    for number in range(120):
+        assert sum(is_due(now - late, now, number, 120) for now in looks) in (7, 8)
+
+
 def test_a_crowd_is_split_by_open_files_and_no_device_is_lost() -> None:
     plan = CrowdPlan("http://127.0.0.1/", 100_000, first=7, rate=900.0)
     parts = slices(plan, 20_000)
@@ -45,6 +52,7 @@ def test_a_crowd_is_split_by_open_files_and_no_device_is_lost() -> None:
     assert sum(one.count for one in parts) == 100_000
     assert sum(one.rate for one in parts) == pytest.approx(900.0)
     assert slices(CrowdPlan("", 100), 20_000) == [CrowdPlan("", 100)]
+    assert [one.count for one in slices(CrowdPlan("", 100), 20_000, 3)] == [33, 33, 34]
     with pytest.raises(ConfigError):
         slices(plan, 400)
 
