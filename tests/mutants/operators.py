@@ -112,7 +112,7 @@ def _is_silent(node: cst.CSTNode) -> bool:
     if isinstance(node, cst.Assign):
         name = _dotted(node.targets[0].target)
         # A type's other name, or the logger.
-        return name == "log" or (name[:1].isupper() and not name.isupper())
+        return name == "log" or (name.lstrip("_")[:1].isupper() and not name.isupper())
     return isinstance(node, cst.Call) and _dotted(node.func) in _SILENT
 
 

@@ -172,6 +172,12 @@ def test_a_canary_is_watched_and_then_waits_for_a_person() -> None:
         assert step(CANARY, state, now) == expected, about
 
 
+def test_a_stage_that_needs_nobodys_approval_is_left_when_its_soak_ends() -> None:
+    policy = Policy(stages=(Stage(count=20, sample=10, soak_ms=60_000), Stage(share=1.0)))
+    steps = [step(policy, progress(ok=12, settled_ms=5), now) for now in (60_004, 60_005)]
+    assert steps == [Wait("soak", True), Advance()]
+
+
 def test_the_last_stage_ends_when_every_device_has_its_outcome() -> None:
     for about, state, expected in (
         ("rate", progress(fresh=3, allowance=0), Wait("rate")),

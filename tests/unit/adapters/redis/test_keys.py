@@ -1,3 +1,5 @@
+import inspect
+
 from redis.crc import key_slot
 
 from fleet.adapters.redis import keys as module
@@ -16,6 +18,19 @@ def test_all_keys_of_a_shard_live_on_one_node_of_a_cluster() -> None:
     names += [keys.session(MAC), keys.tools(MAC), keys.turn(MAC), keys.history(MAC), keys.reports(MAC)]
     names += [keys.call(MAC, 7), keys.idempotency(MAC, "turn{1}:call")]
     assert len({key_slot(name.encode()) for name in names}) == 1
+
+
+def test_every_key_of_a_shard_and_of_its_devices_begins_with_the_shards_prefix() -> None:
+    keys = Keys(16)
+    shard = keys.shard(MAC)
+    names = {}
+    for name, method in inspect.getmembers(keys, inspect.ismethod):
+        wanted = list(inspect.signature(method).parameters)
+        if wanted and wanted[0] in ("shard", "mac") and name not in ("shard", "_of"):
+            names[name] = method(*(shard if one == "shard" else MAC for one in wanted))
+    assert len(names) > 30 and {"own", "delivery", "call"} <= names.keys()
+    assert not {name: key for name, key in names.items() if not key.startswith(module.prefix(shard))}
+    assert len(set(names.values())) == len(names), "no two of them are the same"
 
 
 def test_shards_are_spread_over_the_nodes_of_a_cluster() -> None:

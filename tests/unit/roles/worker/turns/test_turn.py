@@ -120,6 +120,22 @@ async def test_a_turn_that_was_cut_only_ends_its_answer(stage: WorkerStage) -> N
     assert len(stage.llm.asked) == 1
 
 
+async def test_who_typed_what_was_cut_is_told_so_by_the_worker_that_takes_it_up(stage: WorkerStage) -> None:
+    await stage.open("s1")
+    stage.llm.script = [[TextDelta("One. Two. "), asyncio.Event()]]
+    await stage.resources.replies.expect(MAC, "t1")
+    one = await turn(stage, typed=True)
+    task = asyncio.get_running_loop().create_task(one.run())
+    while stage.spoken() != ["One.", "Two."]:
+        await elapse(0.01)
+    task.cancel()
+    await asyncio.wait([task])
+    await one._writer.cut()  # its worker dies between this and the reply
+    await (await turn(stage, typed=True)).run()
+    reply = await stage.resources.replies.read(MAC, "t1")
+    assert reply and reply.state == "interrupted"
+
+
 async def test_a_typed_text_is_shown_and_its_reply_stored(stage: WorkerStage) -> None:
     await stage.open("s1")
     stage.llm.script = [[TextDelta("On.")]]
