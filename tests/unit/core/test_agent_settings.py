@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
 from fleet.core.agent_settings import chosen_persona, llm_options, override, persona_of, voice_options
-from fleet.core.ports import USUAL, USUAL_VOICE, LlmOptions, VoiceOptions
+from fleet.core.ports import USUAL, LlmOptions, VoiceOptions
 from fleet.core.server_tools import Persona
 from fleet.wire.agents import AgentDocument, ChatChoice, VoiceChoice
 
@@ -17,7 +17,7 @@ def test_a_document_that_sets_nothing_changes_nothing() -> None:
     usual = Slice()
     assert override(usual, AgentDocument()) is usual
     assert override(usual, AgentDocument(prompt=None)) is usual
-    assert (llm_options(AgentDocument()), voice_options(AgentDocument())) == (USUAL, USUAL_VOICE)
+    assert (llm_options(AgentDocument()), voice_options(AgentDocument())) == (USUAL, VoiceOptions("", 1.0))
     assert persona_of(AgentDocument(), Persona("en", "Ann")) == Persona("en", "Ann")
 
 

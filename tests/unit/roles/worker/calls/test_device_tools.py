@@ -136,3 +136,10 @@ async def test_only_devices_with_a_camera_get_a_token_and_only_before_a_photo(
     stage.redis.run("HSET", stage.resources.store.keys.device(MAC), "host", "h.example")
     await renew_camera_token(stage.resources, stage.shard, MAC, dialect, tool)
     assert len(stage.session.published) == sent
+
+
+@pytest.mark.parametrize(("dialect", "source"), [("xiaozhi", "device"), ("registrar", "program")])
+async def test_whose_the_tools_are_tells_the_dialect(stage: WorkerStage, dialect: str, source: str) -> None:
+    session = await stage.open("s1", dialect=dialect)
+    link = DeviceLink(stage.resources, OwnTools(stage, session).calls, stage.shard, session)
+    assert link.source == source
