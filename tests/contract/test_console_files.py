@@ -20,7 +20,8 @@ OWN = sorted(path for path in CONSOLE.rglob("*.js") if path.parent.name != "vend
 PACKAGES: list[dict[str, Any]] = json.loads((CONSOLE / "vendor/packages.json").read_text(encoding="utf-8"))
 LANGUAGES = ("en", "zh")
 _KEY = re.compile(r'"([a-z][\w-]*(?:\.[\w-]+)*)"')
-_BUILT = re.compile(r"`([\w.-]*\$\{[^`]*\}[\w.-]*)`")
+_BUILT = re.compile(r"`([a-z][\w-]*\.[\w.-]*\$\{[^`]*\}[\w.-]*)`")
+"""Keys that begin with a word: what begins with a value could be any text."""
 _ASKED = re.compile(r'\bt\(\s*"([\w.-]+)"')
 _IMPORT = re.compile(r'(?:from|import)\s*\(?\s*"([^"]+)"')
 
@@ -124,13 +125,25 @@ def test_a_browser_gets_the_files_compressed() -> None:
     assert gzip.decompress(pack(page)) == page.body
 
 
+def test_browsers_get_no_comments_and_every_line_keeps_its_number() -> None:
+    files = read_files()
+    for path in (*OWN, CONSOLE / "style.css"):
+        written, sent = path.read_text(encoding="utf-8"), files[path.relative_to(CONSOLE).as_posix()].body.decode()
+        lines = list(zip(written.split("\n"), sent.split("\n"), strict=True))
+        kept = [line.strip() for line, given in lines if given == line]
+        gone = [line.strip() for line, given in lines if given != line]
+        assert all(given in ("", line) for line, given in lines), path.name
+        assert all(line.startswith(("//", "/*", "*")) or line.endswith("*/") for line in gone), path.name
+        assert not any(line.startswith("//") or (line[:2], line[-2:]) == ("/*", "*/") for line in kept), path.name
+    for path in CONSOLE.glob("vendor/*.*js"):
+        assert files[f"vendor/{path.name}"].body == path.read_bytes(), path.name
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 def test_every_module_can_be_read() -> None:
-    for path in OWN:
-        done = subprocess.run(
-            ["node", "--input-type=module", "--check"],
-            input=path.read_bytes(),
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == 0, (path.name, done.stderr.decode())
+    for name, file in read_files().items():
+        if name.endswith("js"):
+            done = subprocess.run(
+                ["node", "--input-type=module", "--check"], input=file.body, capture_output=True, check=False
+            )
+            assert done.returncode == 0, (name, done.stderr.decode())

@@ -39,5 +39,5 @@ def test_the_guide_leads_to_every_picture_of_its_language(language: Language) ->
 
 def test_every_dialog_is_looked_at() -> None:
     files = {path.relative_to(CONSOLE).as_posix(): path.read_text(encoding="utf-8") for path in CONSOLE.rglob("*.js")}
-    asking = {name for name, text in files.items() if re.search(r"<\$\{(Dialog|Confirm)\}", text)}
+    asking = {name for name, text in files.items() if re.search(r"<\$\{(FormDialog|Dialog|Confirm)\}", text)}
     assert asking == {one.file for one in DIALOGS} | FURTHER

@@ -3,6 +3,8 @@ import { batch, signal } from "./ui.js";
 
 const TOKEN = "fleet.token";
 const ACCOUNT = "fleet.account";
+const ATTEMPTS = 10;
+const PAUSE = 1_000;
 /** @typedef {{kind: string, name: string, tenant: string, scopes: string[], expires: string|null}} Me */
 
 /** Null while nobody is signed in; undefined until that is known. */
@@ -43,10 +45,15 @@ const begin = (found) => batch(() => {
   era.value += 1;
 });
 
-/** Ask whether what this browser has is still good. */
+/** Ask whether what this browser has is still good; a server that cannot say so now is asked again. */
 export async function restore() {
   // Without anything there is nothing to ask.
-  begin(token || localStorage.getItem(ACCOUNT) ? await ask().catch(() => null) : null);
+  for (let left = token || localStorage.getItem(ACCOUNT) ? ATTEMPTS : 0; left; left -= 1) {
+    const found = await ask().catch(() => undefined);
+    if (found !== undefined) return begin(found);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  }
+  begin(null);
 }
 
 /**

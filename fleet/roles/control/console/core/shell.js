@@ -1,5 +1,5 @@
 // The frame of all pages: navigation, who is signed in, the state of the stream of events, and the page of the address.
-import { classes, html, useEffect, useRef, useSignal } from "./ui.js";
+import { classes, html, put, useEffect, useNone, useRef, useSignal } from "./ui.js";
 import { stream } from "./events.js";
 import { t } from "./i18n.js";
 import { place, to } from "./router.js";
@@ -26,7 +26,7 @@ const loaded = new Map();
 
 /** The page of a name; it is read when it is first shown. */
 function Page({ name, parts, query }) {
-  const found = useSignal(loaded.get(name)), error = useSignal(/** @type {any} */ (null)), turn = useSignal(0);
+  const found = useSignal(loaded.get(name)), error = useNone(), turn = useSignal(0);
   useEffect(() => {
     found.value = loaded.get(name);
     error.value = null;
@@ -61,9 +61,13 @@ export function Shell() {
   }, [name, parts.join("/")]);
   const menu = useRef(/** @type {HTMLElement|null} */ (null));
   useEffect(() => { if (open.value) menu.current?.querySelector("a")?.focus(); }, [open.value]);
+  const top = useRef(/** @type {HTMLElement|null} */ (null));
   const close = () => {
     open.value = false;
-    /** @type {HTMLElement|null} */ (document.querySelector(".top button"))?.focus();
+    if (!top.current) return;
+    // What is inert takes no focus, and it is drawn again only later.
+    top.current.inert = false;
+    top.current.querySelector("button")?.focus();
   };
   const groups = PAGES.map(([group, pages]) => ({ group, pages: pages.filter(([, , scopes]) => may(...scopes)) }))
     .filter(({ pages }) => pages.length);
@@ -71,8 +75,8 @@ export function Shell() {
   return html`<div class="shell" onKeyDown=${(event) => { if (event.key === "Escape" && open.value) close(); }}>
     <a class="skip" href="#content"
       onClick=${(event) => { event.preventDefault(); main.current?.focus(); }}>${t("skip")}</a>
-    <header class="top"><${Button} kind="quiet" icon="menu" label=${t("menu")} aria-expanded=${String(open.value)}
-      onClick=${() => { open.value = true; }} />
+    <header class="top" ref=${top} inert=${open.value}><${Button} kind="quiet" icon="menu" label=${t("menu")} aria-expanded=${String(open.value)}
+      onClick=${put(open, true)} />
       <a class="brand" href="#/"><img src="icon.svg" alt="" />fleet</a><${StreamState} /></header>
     ${open.value && html`<button type="button" class="veil" aria-label=${t("close")}
       onClick=${close}></button>`}
@@ -81,7 +85,7 @@ export function Shell() {
       <nav aria-label=${t("menu")}>${groups.map(({ group, pages }) => html`<div key=${group}><div
         class="heading">${t(`menu.${group}`)}</div><ul>${pages.map(([one, icon]) => html`
         <li key=${one}><a href=${to(one === "overview" ? [] : [one])} aria-current=${one === name ? "page"
-          : undefined} onClick=${() => { open.value = false; }}><${Icon} name=${icon} />${t(`page.${one}`)}</a>
+          : undefined} onClick=${put(open, false)}><${Icon} name=${icon} />${t(`page.${one}`)}</a>
           </li>`)}</ul></div>`)}</nav>
       <div class="foot"><${StreamState} /><${Appearance} />
         <div class="who"><span class="face" aria-hidden="true">${person.name.slice(0, 1)}</span><div class="grow">

@@ -25,14 +25,15 @@ export class Voice {
     this.level = signal(0);
     this.deaf = signal(false);
     this.device = signal("");
-    this.reason = signal("");
+    /** The code with which the server ended it; 0 if it did not. */
+    this.ended = signal(0);
     this.session = "";
   }
 
   /** @param {(device: string) => Promise<void>} prepare what to do before the device connects */
   async start(prepare) {
     this.state.value = "opening";
-    this.reason.value = "";
+    this.ended.value = 0;
     try {
       // The browser lets sound begin only as an answer to a click.
       this.context = new AudioContext();
@@ -73,7 +74,7 @@ export class Voice {
         clearTimeout(late);
         reject(new NoVoice("voice.refused"));
         if (this.socket === socket) {
-          this.reason.value = event.reason;
+          this.ended.value = event.code;
           this.stop();
         }
       };

@@ -1,14 +1,14 @@
 // Agents: how the server hears, thinks and speaks with some devices.
-import { ask, Badge, Button, Card, Confirm, Dialog, doing, Empty, Fault, Field, get, go, Head, html,
-  ListTable, Loaded, may, Note, number, say, sayFault, Select, span, t, Tabs, TextArea, TextInput, Time, to,
-  useGet, useList, useLoad, useSignal } from "../kit.js";
+import { ask, attempt, Badge, bound, Button, Card, Confirm, Dialog, Empty, Fault, Field, FormDialog, get, go, Head,
+  html, ListTable, Loaded, may, Note, number, put, say, sayFault, Select, span, Submit, t, Tabs, TextArea, TextInput,
+  Time, to, useGet, useList, useLoad, useNone, useSignal, useWork } from "../kit.js";
 import { AgentEditor } from "../parts/agent-editor.js";
 import { Diff } from "../parts/diff.js";
 
 function List() {
   const agents = useList("/agents"), making = useSignal(false);
   const make = may("agents:write") && html`<${Button} icon="plus" kind="main-action"
-    onClick=${() => { making.value = true; }}>${t("agents.make")}<//>`;
+    onClick=${put(making, true)}>${t("agents.make")}<//>`;
   return html`<${Head} title=${t("page.agents")} about=${t("agents.about")}>${make}<//>
     <${ListTable} of=${agents} label=${t("page.agents")} row=${(one) => one.id} empty=${html`<${Empty} icon="agent"
       title=${t("agents.none")} action=${make}>${t("agents.none-about")}<//>`} columns=${[
@@ -18,28 +18,25 @@ function List() {
       { name: t("query.language"), wide: true, show: (one) => one.draft.language ?? "–" },
       { name: t("agents.voice"), wide: true, show: (one) => one.draft.voice.name ?? one.draft.voice.provider ?? "–" },
       { name: t("query.notes"), wide: true, show: (one) => html`<span class="muted">${one.notes.slice(0, 80)}</span>` },
-    ]} />${making.value && html`<${Make} onClose=${() => { making.value = false; }} />`}`;
+    ]} />${making.value && html`<${Make} onClose=${put(making, false)} />`}`;
 }
 
 const TEMPLATES = ["plain", "child", "teacher", "concierge"];
 
 function Make({ onClose }) {
-  const name = useSignal(""), template = useSignal("plain"), busy = useSignal(false),
-    error = useSignal(/** @type {any} */ (null));
-  const submit = doing(busy, error, async () => {
+  const name = useSignal(""), template = useSignal("plain");
+  const work = useWork(async () => {
     const draft = template.value === "plain" ? {} : { prompt: t(`agents.template.${template.value}-prompt`) };
     const made = await ask("POST /agents", { body: { name: name.value.trim(), draft } });
     onClose();
     go(["agents", made.id]);
   });
-  return html`<${Dialog} title=${t("agents.make")} onClose=${onClose}><form class="form" onSubmit=${submit}>
-    <${Field} label=${t("query.name")} hint=${t("form.name-hint")}><${TextInput} value=${name.value} required
-      pattern="[A-Za-z0-9._\\-]{1,63}" autofocus onValue=${(text) => { name.value = text; }} /><//>
-    <${Field} label=${t("agents.template")}><${Select} value=${template.value}
-      onValue=${(one) => { template.value = one; }} choices=${TEMPLATES.map((one) => [one,
-      t(`agents.template.${one}`)])} /><//>
-    <${Fault} error=${error.value} /><div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button}
-      type="submit" kind="main-action" busy=${busy.value}>${t("add")}<//></div></form><//>`;
+  return html`<${FormDialog} title=${t("agents.make")} onClose=${onClose} work=${work}
+    action=${t("add")}>
+    <${Field} label=${t("query.name")} hint=${t("form.name-hint")}><${TextInput} ...${bound(name)} required
+      pattern="[A-Za-z0-9._\\-]{1,63}" autofocus /><//>
+    <${Field} label=${t("agents.template")}><${Select} ...${bound(template)} choices=${TEMPLATES.map((one) => [one,
+      t(`agents.template.${one}`)])} /><//><//>`;
 }
 
 function One({ id, tab = "edit" }) {
@@ -53,8 +50,8 @@ function One({ id, tab = "edit" }) {
       ${found.live ? html`<${Badge} kind="good">${t("agents.version", { number: found.live })}<//>`
         : html`<${Badge}>${t("agents.unpublished")}<//>`}
       ${may("agents:write") && html`<${Button} kind="danger quiet" icon="trash" label=${t("delete")}
-        onClick=${() => { removing.value = true; }} /><${Button} kind="main-action" icon="play"
-        onClick=${() => { publishing.value = true; }}>${t("agents.publish")}<//>`}<//>
+        onClick=${put(removing, true)} /><${Button} kind="main-action" icon="play"
+        onClick=${put(publishing, true)}>${t("agents.publish")}<//>`}<//>
       <${Tabs} label=${found.name} current=${tab} tabs=${["edit", "try", "versions", "assignments"].map((one) => [one,
         t(`agents.tab.${one}`), to(["agents", id, ...(one === "edit" ? [] : [one])])])} />
       ${tab === "edit" && html`<div class="columns"><${AgentEditor} key=${id} agent=${found} onSaved=${agent.set} />
@@ -63,17 +60,16 @@ function One({ id, tab = "edit" }) {
       ${tab === "versions" && html`<${Versions} agent=${found} versions=${versions} again=${again} />`}
       ${tab === "assignments" && html`<${Assignments} id=${Number(id)} published=${found.live > 0} />`}
       ${publishing.value && html`<${Publish} agent=${found} live=${live?.document ?? {}}
-        onClose=${() => { publishing.value = false; }} again=${again} />`}
-      ${removing.value && html`<${Confirm} title=${t("agents.delete", { name: found.name })} action=${t("delete")}
-        typed=${found.name} onClose=${() => { removing.value = false; }}
+        onClose=${put(publishing, false)} again=${again} />`}
+      ${removing.value && html`<${Confirm} title=${t("delete-of", { name: found.name })} action=${t("delete")}
+        typed=${found.name} onClose=${put(removing, false)}
         run=${async () => { await ask(`DELETE /agents/${id}`,
           { version: found.version }); say(t("done")); go(["agents"]); }}><p>${t("agents.delete-about")}</p><//>`}`;
   }}<//>`;
 }
 
 function Publish({ agent, live, onClose, again }) {
-  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
-  const run = doing(busy, error, async () => {
+  const work = useWork(async () => {
     const before = agent.live;
     const made = await ask(`POST /agents/${agent.id}:publish`, { version: agent.version });
     say(t("agents.published", { number: made.number }), before
@@ -83,17 +79,16 @@ function Publish({ agent, live, onClose, again }) {
     onClose();
   });
   return html`<${Dialog} wide title=${t("agents.publish-title")} onClose=${onClose} footer=${html`<${Button}
-    onClick=${onClose}>${t("cancel")}<//><${Button} kind="main-action" busy=${busy.value}
-    onClick=${run}>${t("agents.publish")}<//>`}>
+    onClick=${onClose}>${t("cancel")}<//><${Button} kind="main-action" busy=${work.busy}
+    onClick=${work.submit}>${t("agents.publish")}<//>`}>
     <p>${t("agents.publish-about")}</p><${Diff} before=${live} after=${agent.draft} label=${t("agents.differences")}
-      /><${Fault} error=${error.value} /><//>`;
+      /><${Fault} error=${work.error} /><//>`;
 }
 
 /** A conversation in text with the model of the draft; each question stands alone. */
 function Try({ id }) {
-  const text = useSignal(""), busy = useSignal(false), error = useSignal(/** @type {any} */ (null)),
-    said = useSignal(/** @type {any[]} */ ([]));
-  const submit = doing(busy, error, async () => {
+  const text = useSignal(""), said = useSignal(/** @type {any[]} */ ([]));
+  const work = useWork(async () => {
     const question = text.value;
     const answer = await ask(`POST /agents/${id}:try`, { body: { text: question } });
     said.value = [...said.value, { question, ...answer }];
@@ -104,16 +99,15 @@ function Try({ id }) {
       class="turn" key=${place}><div class="said user">${one.question}</div><div class="said answer">${one.text}</div>
       <div class="meta"><span>${span(one.seconds * 1000)}</span><span>${t("conversations.tokens",
         { input: number(one.input_tokens), output: number(one.output_tokens) })}</span></div></div>`)}</div>
-    ${may("agents:write") ? html`<form class="form" onSubmit=${submit}><${Field} label=${t("agents.question")}>
-      <${TextArea} rows="2" required maxlength="4000" value=${text.value} onValue=${(given) => { text.value = given; }}
+    ${may("agents:write") ? html`<form class="form" onSubmit=${work.submit}><${Field} label=${t("agents.question")}>
+      <${TextArea} rows="2" required maxlength="4000" ...${bound(text)}
       onKeyDown=${(event) => { if (event.key === "Enter" && (event.ctrlKey
         || event.metaKey)) event.currentTarget.form.requestSubmit(); }} /><//>
-      <${Fault} error=${error.value} /><div class="actions"><${Button} type="submit" kind="main-action"
-        busy=${busy.value}>${t("send")}<//></div></form>` : html`<${Note}>${t("agents.try-scope")}<//>`}</div><//>`;
+      <${Submit} work=${work}>${t("send")}<//></form>` : html`<${Note}>${t("agents.try-scope")}<//>`}</div><//>`;
 }
 
 function Versions({ agent, versions, again }) {
-  const shown = useSignal(agent.live), back = useSignal(/** @type {any} */ (null));
+  const shown = useSignal(agent.live), back = useNone();
   return html`<${Loaded} of=${versions}>${(items) => html`<${Card}
     title=${t("agents.tab.versions")}>${items.length === 0 ? html`<${Empty} icon="agent"
     title=${t("agents.no-versions")}>${t("agents.no-versions-about")}<//>`
@@ -124,11 +118,11 @@ function Versions({ agent, versions, again }) {
         <div class="row"><${Button} kind="quiet" aria-expanded=${String(shown.value === one.number)}
           onClick=${() => { shown.value = shown.value === one.number ? 0 : one.number; }}>${t("agents.differences")}<//>
         ${!one.live && may("agents:write") && html`<${Button} icon="retry"
-          onClick=${() => { back.value = one; }}>${t("agents.rollback")}<//>`}</div></div>
+          onClick=${put(back, one)}>${t("agents.rollback")}<//>`}</div></div>
       ${shown.value === one.number && html`<${Diff} before=${items[place + 1]?.document ?? {}} after=${one.document}
         label=${t("agents.differences")} />`}</section>`)}</div>`}<//>
     ${back.value && html`<${Confirm} title=${t("agents.rollback")} action=${t("agents.rollback")}
-      onClose=${() => { back.value = null; }} run=${async () => {
+      onClose=${put(back, null)} run=${async () => {
       await ask(`POST /agents/${agent.id}:rollback`, { body: { number: back.value.number }, version: agent.version });
       say(t("agents.rolled-back", { number: back.value.number }));
       again();
@@ -143,25 +137,22 @@ function Assignments({ id, published }) {
       { limit: 500 }, signal)]);
     return { assignments: assignments.items.filter((one) => one.agent === id), groups: groups.items };
   }, [id]);
-  const whom = useSignal("site"), device = useSignal(""), group = useSignal(""), rank = useSignal(0),
-    busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const whom = useSignal("site"), device = useSignal(""), group = useSignal(""), rank = useSignal(0);
   const target = () => (whom.value === "site" ? { site: true } : whom.value === "group"
     ? { group: Number(group.value), rank: rank.value } : { device: device.value.trim() });
-  const submit = doing(busy, error, async () => {
+  const work = useWork(async () => {
     const { devices } = await ask(`POST /agents/${id}:assign`, { body: target() });
     say(t("agents.assigned", { count: number(devices) }));
     given.again();
   });
   const remove = async ({ device: mac, group: ref, site }) => {
     const body = site ? { site: true } : ref ? { group: ref } : { device: mac };
-    try {
+    await attempt(async () => {
       await ask("POST /assignments:remove", { body });
       say(t("agents.unassigned"), { undo: async () => { await ask(`POST /agents/${id}:assign`,
         { body }).catch(sayFault); given.again(); } });
       given.again();
-    } catch (fault) {
-      sayFault(fault);
-    }
+    });
   };
   return html`<${Loaded} of=${given}>${({ assignments, groups }) => html`${!published && html`<${Note}
     kind="warn">${t("agents.assign-unpublished")}<//>`}<div class="cards">
@@ -172,17 +163,16 @@ function Assignments({ id, published }) {
         ? html`${t("query.group")}: <strong>${groups.find((found) => found.id === one.group)?.name ?? one.group}</strong>` : html`<a class="mono" href=${to(["devices", one.device])}>${one.device}</a>`}</span>
         ${may("agents:write") && html`<${Button} kind="quiet" icon="trash" label=${t("agents.unassign")}
           onClick=${() => remove(one)} />`}</li>`)}</ul>`}<//>
-    ${may("agents:write") && html`<${Card} title=${t("agents.assign")}><form class="form" onSubmit=${submit}>
-      <${Field} label=${t("agents.whom")}><${Select} value=${whom.value} onValue=${(one) => { whom.value = one; }}
+    ${may("agents:write") && html`<${Card} title=${t("agents.assign")}><form class="form" onSubmit=${work.submit}>
+      <${Field} label=${t("agents.whom")}><${Select} ...${bound(whom)}
         choices=${[["site", t("agents.site")], ...(groups.length ? [["group", t("query.group")]] : []), ["device",
         t("query.device")]]} /><//>
-      ${whom.value === "group" && html`<${Field} label=${t("query.group")}><${Select} value=${group.value} required
-        onValue=${(one) => { group.value = one; }} choices=${[["", "–"], ...groups.map((one) => [String(one.id),
+      ${whom.value === "group" && html`<${Field} label=${t("query.group")}><${Select} ...${bound(group)} required choices=${[["", "–"], ...groups.map((one) => [String(one.id),
         one.name])]} /><//>`}
       ${whom.value === "device" && html`<${Field} label="MAC"><${TextInput} class="mono" required
-        value=${device.value} placeholder="02:00:00:00:00:01" onValue=${(text) => { device.value = text; }} /><//>`}
-      <p class="muted small">${t("agents.order")}</p><${Fault} error=${error.value} /><div class="actions"><${Button}
-        type="submit" kind="main-action" busy=${busy.value}>${t("assign")}<//></div></form><//>`}</div>`}<//>`;
+        ...${bound(device)} placeholder="02:00:00:00:00:01" /><//>`}
+      <p class="muted small">${t("agents.order")}</p><${Submit}
+        work=${work}>${t("assign")}<//></form><//>`}</div>`}<//>`;
 }
 
 export default function Agents({ parts }) {

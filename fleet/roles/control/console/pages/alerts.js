@@ -1,6 +1,7 @@
 // What needs a person, and the rules by which it is found.
-import { ask, Badge, Button, Card, Check, Choices, Confirm, Empty, Field, go, Head, html, ListTable, Loaded,
-  may, number, NumberInput, say, sayFault, t, Tabs, Time, to, useEvents, useGet, useList, useNames, useSignal } from "../kit.js";
+import { ask, Badge, Button, Card, Check, Choices, Confirm, Empty, Field, go, Head, html, ListTable, Loaded, may,
+  number, NumberInput, put, say, sayFault, Submit, t, Tabs, Time, to, useEvents, useGet, useList, useNames,
+  useSignal, useWork } from "../kit.js";
 
 export default function Alerts({ parts, query }) {
   const tab = parts[0] === "rules" ? "rules" : "list";
@@ -15,14 +16,14 @@ function List({ query }) {
   const all = query.all === "1", alerts = useList("/alerts", { open: all ? undefined : true });
   useEvents(["alert"], alerts.again, 500);
   const choice = html`<${Choices} label=${t("alerts.which")} value=${all ? "1" : ""}
-    onChoice=${(one) => go(["alerts"], { all: one })}
+    onValue=${(one) => go(["alerts"], { all: one })}
     choices=${[["", t("alerts.open")], ["1", t("all")]]} />`;
   return html`<${ListTable} of=${alerts} label=${t("page.alerts")} row=${(one) => one.id} aside=${choice}
     empty=${html`<${Empty} icon="check" title=${t("alerts.none")}>${t("alerts.none-about")}<//>`} columns=${[
       { name: t("alerts.rule"), show: (one) => html`<a class="name" href=${to(["alerts",
         one.id])}>${t(`alerts.rule.${one.rule}`)}</a>` },
       { name: t("query.state"), show: (one) => html`<${Badge} kind=${one.closed ? "" : "bad"} dot>${t(one.closed
-        ? "alerts.closed" : "alerts.is-open")}<//>` },
+        ? "alerts.closed" : "alerts.open")}<//>` },
       { name: t("alerts.text"), wide: true, show: (one) => html`<span class="small muted wrap">${one.text}</span>` },
       { name: t("alerts.subjects"), right: true, show: (one) => `${number(one.present)} / ${number(one.subjects)}` },
       { name: t("alerts.opened"), show: (one) => html`<${Time} at=${one.opened} />` },
@@ -40,9 +41,9 @@ function One({ id }) {
   return html`<${Loaded} of=${alert}>${(found) => html`
     <${Head} title=${t(`alerts.rule.${found.rule}`)} about=${found.text} back=${{ path: ["alerts"],
       name: t("page.alerts") }}>
-      <${Badge} kind=${found.closed ? "" : "bad"} dot>${t(found.closed ? "alerts.closed" : "alerts.is-open")}<//>
+      <${Badge} kind=${found.closed ? "" : "bad"} dot>${t(found.closed ? "alerts.closed" : "alerts.open")}<//>
       ${!found.closed && may("alerts:write") && html`<${Button} kind="main-action" icon="check"
-        onClick=${() => { closing.value = true; }}>${t("alerts.acknowledge")}<//>`}<//>
+        onClick=${put(closing, true)}>${t("alerts.acknowledge")}<//>`}<//>
     <${Card}><dl class="facts"><dt>${t("alerts.opened")}</dt><dd><${Time} at=${found.opened} plain /></dd>
       ${found.closed && html`<dt>${t("alerts.closed")}</dt><dd><${Time} at=${found.closed} plain
         /> ${found.closed_by}</dd>`}
@@ -57,7 +58,7 @@ function One({ id }) {
         { name: t("alerts.text"), wide: true, show: (one) => html`<span class="small wrap">${one.text}</span>` },
         { name: t("jobs.since"), show: (one) => html`<${Time} at=${one.since} />` }]} />
     ${closing.value && html`<${Confirm} title=${t("alerts.acknowledge")} action=${t("alerts.acknowledge")}
-      onClose=${() => { closing.value = false; }}
+      onClose=${put(closing, false)}
       run=${async () => { alert.set(await ask(`POST /alerts/${id}:acknowledge`)); say(t("done")); }}>
         <p>${t("alerts.acknowledge-about")}</p><//>`}`}<//>`;
 }
@@ -69,23 +70,15 @@ function Rules() {
 }
 
 function Rule({ rule, again }) {
-  const enabled = useSignal(rule.enabled), values = useSignal(rule.thresholds), busy = useSignal(false);
+  const enabled = useSignal(rule.enabled), values = useSignal(rule.thresholds);
   const changed = enabled.value !== rule.enabled || JSON.stringify(values.value) !== JSON.stringify(rule.thresholds);
-  const submit = async (event) => {
-    event.preventDefault();
-    busy.value = true;
+  const work = useWork(async () => {
     const back = { rule: rule.rule, enabled: rule.enabled, thresholds: rule.thresholds };
-    try {
-      await ask("PATCH /alert-rules", { body: { rule: rule.rule, enabled: enabled.value, thresholds: values.value } });
-      say(t("saved"), { undo: async () => { await ask("PATCH /alert-rules",
-        { body: back }).catch(sayFault); again(); } });
-      again();
-    } catch (fault) {
-      sayFault(fault);
-    }
-    busy.value = false;
-  };
-  return html`<${Card} title=${t(`alerts.rule.${rule.rule}`)}><form class="form" onSubmit=${submit}><p
+    await ask("PATCH /alert-rules", { body: { ...back, enabled: enabled.value, thresholds: values.value } });
+    say(t("saved"), { undo: async () => { await ask("PATCH /alert-rules", { body: back }).catch(sayFault); again(); } });
+    again();
+  });
+  return html`<${Card} title=${t(`alerts.rule.${rule.rule}`)}><form class="form" onSubmit=${work.submit}><p
     class="muted">${t(`alerts.rule.${rule.rule}-about`)}</p>
     <${Check} label=${t("alerts.enabled")} checked=${enabled.value} disabled=${!may("alerts:write")}
       onValue=${(on) => { enabled.value = on; }} />
@@ -93,6 +86,5 @@ function Rule({ rule, again }) {
       label=${t(`alerts.threshold.${name}`)}>
       <${NumberInput} step="any" min="0" required value=${value} disabled=${!may("alerts:write")}
         onValue=${(given) => { values.value = { ...values.value, [name]: given ?? 0 }; }} /><//>`)}</div>
-    ${changed && html`<div class="actions"><${Button} type="submit" kind="main-action"
-      busy=${busy.value}>${t("save")}<//></div>`}</form><//>`;
+    ${changed && html`<${Submit} work=${work}>${t("save")}<//>`}</form><//>`;
 }

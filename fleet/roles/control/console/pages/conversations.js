@@ -1,6 +1,6 @@
 // What users said and what was answered, if it is recorded.
-import { ask, Badge, Button, Card, Choices, Confirm, Fault, Field, get, go, Head, html, Icon, Loaded, may,
-  number, save, say, span, t, TextInput, Time, to, useLoad, useNames, useSignal } from "../kit.js";
+import { ask, Badge, bound, Button, Card, Choices, Confirm, Fault, get, go, Head, html, Icon, Loaded, may, number,
+  put, save, say, span, t, TextInput, Time, to, useLoad, useNames, useNone, useSignal } from "../kit.js";
 import { ConversationList } from "../parts/conversation-list.js";
 import { Waterfall } from "../parts/transcript.js";
 
@@ -16,12 +16,10 @@ function List({ query }) {
         device: query.device })}>${t("export")}<//><//>
     <form class="row" role="search"
       onSubmit=${(event) => { event.preventDefault(); wanted({ words: words.value.trim() }); }}>
-      <div class="grow" style=${{ minWidth: "220px" }}><${TextInput} type="search" value=${words.value}
-        placeholder=${t("conversations.search")} aria-label=${t("conversations.search")}
-        onValue=${(text) => { words.value = text; }} /></div>
+      <div class="grow" style=${{ minWidth: "220px" }}><${TextInput} type="search" ...${bound(words)} placeholder=${t("conversations.search")} aria-label=${t("conversations.search")} /></div>
       <${Button} type="submit" icon="search">${t("search")}<//>
-      <${Choices} label=${t("conversations.since")} value=${query.since ?? ""}
-        onChoice=${(one) => wanted({ since: one })} choices=${[["", t("always")], ["day", t("since.day")], ["week",
+      <${Choices} label=${t("time")} value=${query.since ?? ""}
+        onValue=${(one) => wanted({ since: one })} choices=${[["", t("always")], ["day", t("since.day")], ["week",
         t("since.week")], ["month", t("since.month")]]} /></form>
     ${query.device && html`<div class="chips"><button type="button" class="chip" aria-pressed="true"
       onClick=${() => wanted({ device: "" })}>${query.device} <${Icon} name="close" small /></button></div>`}
@@ -42,12 +40,12 @@ export const Turn = ({ turn }) => html`<article class="turn"><div class="meta"><
   ${turn.tools.map((tool) => html`<div class="call"><${Icon} name="tool" small /><span class="clip">${tool}</span>
     </div>`)}
   ${turn.answer && html`<div class="said answer"><span
-    class="hidden-text">${t("conversations.answer")}: </span>${turn.answer}</div>`}
+    class="hidden-text">${t("tools.answer")}: </span>${turn.answer}</div>`}
   <${Waterfall} stages=${turn.stages} /></article>`;
 
 function One({ id }) {
   const removing = useSignal(false), more = useSignal(/** @type {any[]} */ ([])),
-    next = useSignal(/** @type {number|null} */ (null)), error = useSignal(/** @type {any} */ (null));
+    next = useSignal(/** @type {number|null} */ (null)), error = useNone();
   const found = useLoad(async (signal) => {
     const page = await get(`/conversations/${id}`, {}, signal);
     next.value = page.next;
@@ -66,7 +64,7 @@ function One({ id }) {
   return html`<${Loaded} of=${found}>${({ conversation, turns }) => html`
     <${Head} title=${t("conversations.one", { id })} back=${{ path: ["conversations"], name: t("page.conversations") }}>
       ${may("conversations:write") && html`<${Button} kind="danger" icon="trash"
-        onClick=${() => { removing.value = true; }}>${t("delete")}<//>`}<//>
+        onClick=${put(removing, true)}>${t("delete")}<//>`}<//>
     <${Card}><dl class="facts"><dt>${t("query.device")}</dt><dd><a href=${to(["devices",
       conversation.device])}>${names.get(conversation.device) || conversation.device}</a></dd>
       <dt>${t("query.agent")}</dt><dd>${conversation.agent || "–"}</dd><dt>${t("conversations.started")}</dt><dd>
@@ -78,7 +76,7 @@ function One({ id }) {
       <${Fault} error=${error.value} />${next.value !== null && html`<div class="more"><${Button}
         onClick=${on}>${t("more")}<//></div>`}<//>
     ${removing.value && html`<${Confirm} title=${t("conversations.delete")} action=${t("delete")}
-      onClose=${() => { removing.value = false; }}
+      onClose=${put(removing, false)}
       run=${async () => { await ask(`DELETE /conversations/${id}`); say(t("done")); go(["conversations"]); }}>
         <p>${t("conversations.delete-about")}</p><//>`}`}<//>`;
 }

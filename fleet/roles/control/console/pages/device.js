@@ -1,7 +1,7 @@
 // One device.
-import { ask, Badge, Button, Card, Confirm, Dialog, doing, Empty, Field, get, go, Head, html, Loaded, may,
-  part, say, sayFault, t, Tabs, TextArea, TextInput, Time, to, useEffect, useEvents, useGet, useLoad,
-  useSignal } from "../kit.js";
+import { ask, attempt, Badge, bound, Button, Card, Confirm, Empty, Field, FormDialog, get, go, Head, html, Loaded,
+  may, part, put, say, sayFault, t, Tabs, TextArea, TextInput, Time, to, useEvents, useGet, useLoad, useSignal,
+  useWork } from "../kit.js";
 import { ConversationList } from "../parts/conversation-list.js";
 import { DeviceDesired } from "../parts/device-desired.js";
 import { DeviceTalk, DeviceTools } from "../parts/device-calls.js";
@@ -48,7 +48,7 @@ function Overview({ device, path, set }) {
     <${DeviceTalk} device=${device} path=${path} />
     ${may("devices:read") && html`<${Presence} path=${path} online=${device.online} brief />`}</div>
     <div class="stack"><${Card} title=${t("device.about")} aside=${may("devices:write") && html`<${Button}
-      kind="quiet" icon="edit" label=${t("edit")} onClick=${() => { editing.value = true; }} />`}>
+      kind="quiet" icon="edit" label=${t("edit")} onClick=${put(editing, true)} />`}>
       <dl class="facts">${FACTS.filter((name) => device[name]).map((name) => html`<dt>${t(`query.${name}`)}</dt><dd
         class=${name === "mac" || name === "client" ? "mono" : ""}>${device[name]}</dd>`)}
         ${["last_seen", "last_boot", "first_seen"].map((name) => html`<dt>${t(`query.${name}`)}</dt><dd><${Time}
@@ -63,15 +63,14 @@ function Overview({ device, path, set }) {
         <summary>${t("device.attributes")}</summary><pre class="code" tabindex="0">${JSON.stringify(device.attributes,
         null, 2)}</pre></details>`}<//>
       ${may("agents:read") && html`<${AgentOf} device=${device} />`}</div></div>
-    ${editing.value && html`<${Edit} device=${device} path=${path} onClose=${() => { editing.value = false; }}
+    ${editing.value && html`<${Edit} device=${device} path=${path} onClose=${put(editing, false)}
       set=${set} />`}`;
 }
 
 function Edit({ device, path, onClose, set }) {
-  const name = useSignal(device.name), notes = useSignal(device.notes), error = useSignal(/** @type {any} */ (null)),
-    busy = useSignal(false);
+  const name = useSignal(device.name), notes = useSignal(device.notes);
   const tags = useSignal(Object.entries(device.tags).map(([key, value]) => `${key}=${value}`).join("\n"));
-  const submit = doing(busy, error, async () => {
+  const work = useWork(async () => {
     const pairs = tags.value.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => [line.split("=")[0].trim(), line.split("=").slice(1).join("=").trim()]);
     const before = { name: device.name, notes: device.notes, tags: device.tags };
     const after = await ask(`PATCH ${path}`, { body: { name: name.value, notes: notes.value,
@@ -81,18 +80,13 @@ function Edit({ device, path, onClose, set }) {
       version: after.version }).catch(sayFault) ?? after) });
     onClose();
   });
-  return html`<${Dialog} title=${t("device.edit")} onClose=${onClose}><form class="form" onSubmit=${submit}>
-    <${Field} label=${t("query.name")}><${TextInput} value=${name.value} autofocus
-      onValue=${(text) => { name.value = text; }} /><//>
+  return html`<${FormDialog} title=${t("device.edit")} onClose=${onClose} work=${work}
+    action=${t("save")}>
+    <${Field} label=${t("query.name")}><${TextInput} ...${bound(name)} autofocus /><//>
     <${Field} label=${t("query.tags")} hint=${t("device.tags-hint")}><${TextArea} class="mono" rows="4"
-      value=${tags.value} onValue=${(text) => { tags.value = text; }} /><//>
-    <${Field} label=${t("query.notes")}><${TextArea} rows="4" value=${notes.value}
-      onValue=${(text) => { notes.value = text; }} /><//>
-    <${FaultOf} error=${error.value} /><div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button}
-      type="submit" kind="main-action" busy=${busy.value}>${t("save")}<//></div></form><//>`;
+      ...${bound(tags)} /><//>
+    <${Field} label=${t("query.notes")}><${TextArea} rows="4" ...${bound(notes)} /><//><//>`;
 }
-const FaultOf = ({ error }) => error && html`<div class="problem"
-  role="alert">${error.words} ${error.detail !== error.words && error.detail}</div>`;
 
 /** Whose agent answers on this device. */
 function AgentOf({ device }) {
@@ -100,13 +94,11 @@ function AgentOf({ device }) {
   const busy = useSignal(false);
   const give = async (id) => {
     busy.value = true;
-    try {
+    await attempt(async () => {
       if (id) await ask(`POST /agents/${id}:assign`, { body: { device: device.mac } });
       else await ask("POST /assignments:remove", { body: { device: device.mac } });
       say(t("device.agent-given"));
-    } catch (fault) {
-      sayFault(fault);
-    }
+    });
     busy.value = false;
   };
   return html`<${Card} title=${t("query.agent")}><p>${device.agent ? html`<strong>${device.agent}</strong>`
@@ -147,23 +139,21 @@ function Decisions({ device, path, again }) {
     ${open.value && html`<${Confirm} title=${t(`device.${open.value}`)} action=${t(`device.${open.value}`)}
       typed=${["revoke", "forget", "unbind"].includes(open.value) ? tail : undefined}
       run=${run(open.value, open.value === "debug" ? { minutes: 10 } : undefined)}
-        onClose=${() => { open.value = ""; }}><p>${t(`device.${open.value}-about`)}</p><//>`}`;
+        onClose=${put(open, "")}><p>${t(`device.${open.value}-about`)}</p><//>`}`;
 }
 
 function Memory({ path }) {
   const facts = useGet(`${path}/memory`), clearing = useSignal(false);
   const forget = async (fact) => {
-    try {
+    await attempt(async () => {
       await ask(`POST ${path}/memory:forget`, { body: { facts: [fact] } });
       say(t("memory.forgotten"));
       facts.again();
-    } catch (fault) {
-      sayFault(fault);
-    }
+    });
   };
   return html`<${Loaded} of=${facts}>${({ items }) => html`<${Card} title=${t("device.tab.memory")}
     aside=${items.length > 0 && may("memory:write") && html`<${Button} kind="danger" icon="trash"
-    onClick=${() => { clearing.value = true; }}>${t("memory.clear")}<//>`}>
+    onClick=${put(clearing, true)}>${t("memory.clear")}<//>`}>
     ${items.length === 0 ? html`<${Empty} icon="chat" title=${t("memory.none")}>${t("memory.none-about")}<//>`
       : html`<ul class="stack tight">${items.map((fact) => html`
       <li class="row apart" key=${fact}><span class="grow wrap">${fact}</span>${may("memory:write") && html`<${Button}
@@ -171,5 +161,5 @@ function Memory({ path }) {
         />`}</li>`)}</ul>`}<//>
     ${clearing.value && html`<${Confirm} title=${t("memory.clear")} action=${t("memory.clear")}
       run=${async () => { await ask(`DELETE ${path}/memory`); facts.again(); }}
-      onClose=${() => { clearing.value = false; }}><p>${t("memory.clear-about")}</p><//>`}`}<//>`;
+      onClose=${put(clearing, false)}><p>${t("memory.clear-about")}</p><//>`}`}<//>`;
 }

@@ -1,6 +1,6 @@
 // All devices: a query, what it finds, and what is done with all of it.
-import { ago, Badge, Button, Card, classes, Empty, Fault, get, go, Head, html, Icon, LinkButton, Loading, may,
-  number, save, t, to, useEffect, useEvents, useMemo, useRef, useSignal } from "../kit.js";
+import { ago, Badge, Button, Card, Empty, Fault, get, go, Head, html, Icon, LinkButton, Loading, may, number,
+  put, save, t, to, useEffect, useEvents, useMemo, useNone, useRef, useSignal } from "../kit.js";
 import { AddDevice, Waiting } from "../parts/admit.js";
 import { both, Filter, quoted } from "../parts/filter.js";
 import { Device } from "./device.js";
@@ -39,7 +39,7 @@ function useWindows(filter, sort) {
 }
 
 function useFacets(filter) {
-  const found = useSignal(/** @type {any} */ (null));
+  const found = useNone();
   useEffect(() => {
     const ending = new AbortController();
     get("/devices:counts", { by: FACETS.join(), filter }, ending.signal).then(
@@ -121,7 +121,7 @@ function List({ query }) {
     <${Head} title=${t("page.devices")} about=${total ? t(complete ? "devices.count" : "devices.count-least",
       { count: number(total) }) : undefined}>
       ${may("devices:write") && html`<${Button} icon="plus" kind="main-action"
-        onClick=${() => { adding.value = true; }}>${t("devices.add")}<//>`}<//>
+        onClick=${put(adding, true)}>${t("devices.add")}<//>`}<//>
     <${Waiting} />
     <${Filter} value=${filter} error=${error} onQuery=${onQuery}>
       <${Button} icon="usage" label=${t("devices.breakdown")} aria-pressed=${String(open.value)}
@@ -140,7 +140,7 @@ function List({ query }) {
       onClick=${() => onQuery("")}>${t("filter.clear")}<//>`}>${t("devices.none-found-about")}<//>`
       : html`<${Empty} icon="devices" title=${t("devices.none")} action=${may("devices:write") && html`<${Button}
         kind="main-action" icon="plus"
-        onClick=${() => { adding.value = true; }}>${t("devices.add")}<//>`}>${t("devices.none-about")}<//>`}<//>`
+        onClick=${put(adding, true)}>${t("devices.add")}<//>`}>${t("devices.none-about")}<//>`}<//>`
     : !windows ? (error ? null : html`<${Card} flush><${Loading} /><//>`) : html`<section class="card flush grid">
       <div class="cells heads" role="group" aria-label=${t("devices.sort")}><span></span>
         <span class="row tight"><${Sort} name="name" sort=${sort}
@@ -176,11 +176,12 @@ function List({ query }) {
 }
 
 let placing = 0;
-/** Keep the place of the list in the address, without a new entry of the history. */
+/** Keep the place of the list in the address, without a new entry of the history, unless one has gone on meanwhile. */
 function keepPlace(index, filter, sort) {
+  const before = location.hash;
   clearTimeout(placing);
   placing = setTimeout(() => {
-    if (/^#\/devices(\?|$)/.test(location.hash)) history.replaceState(null, "", to(["devices"], { filter,
+    if (location.hash === before && /^#\/devices(\?|$)/.test(before)) history.replaceState(null, "", to(["devices"], { filter,
       sort: sort === "mac" ? "" : sort, at: index || "" }));
   }, 300);
 }

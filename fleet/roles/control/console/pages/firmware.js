@@ -1,22 +1,22 @@
 // Images of firmware and assets: what there is for each board, who runs it, and what is being rolled out.
-import { ask, Badge, Button, Card, Confirm, Empty, get, Head, html, LinkButton, ListTable, Loaded, may,
-  number, Rows, say, t, Time, to, useEvents, useGet, useLoad, useSignal } from "../kit.js";
+import { ask, Badge, Button, Card, Confirm, Empty, get, Head, html, LinkButton, Loaded, may, number, put, Rows, say,
+  t, Time, to, useEvents, useGet, useLoad, useNone, useSignal } from "../kit.js";
 import { EventLog } from "../parts/event-log.js";
 import { quoted } from "../parts/filter.js";
 import { GoBack, ImageUpload, IMAGES, isOlder } from "../parts/images.js";
-import { JobMeter, JobState, progress } from "../parts/job-state.js";
+import { JobTable, useJobs } from "../parts/job-state.js";
 
 /** Boards whose versions are counted; each is a request. */
 const COUNTED = 30;
 
 export default function Firmware() {
   const images = useLoad(readImages, []), boards = useGet("/devices:counts", { by: "board" });
-  const sending = useSignal(false), removing = useSignal(/** @type {any} */ (null)),
-    back = useSignal(/** @type {any} */ (null));
+  const sending = useSignal(false), removing = useNone(),
+    back = useNone();
   useEvents(["device.booted"], () => images.again());
   const names = Object.keys(boards.data?.items[0].values ?? {}).filter(Boolean);
   const send = may("devices:dangerous") && html`<${Button} icon="plus" kind="main-action"
-    onClick=${() => { sending.value = true; }}>${t("firmware.upload")}<//>`;
+    onClick=${put(sending, true)}>${t("firmware.upload")}<//>`;
   return html`<${Head} title=${t("page.firmware")} about=${t("firmware.about")}>${send}<//>
     <${Loaded} of=${images}>${(found) => (found.length === 0 ? html`<${Card}><${Empty} icon="firmware"
       title=${t("firmware.none")} action=${send}>${t("firmware.none-about")}<//><//>`
@@ -26,10 +26,10 @@ export default function Firmware() {
     ${may("events:read") && html`<${EventLog} kinds="firmware.taken" title=${t("firmware.downloads")}
       none=${t("firmware.downloads-about")} />`}
     ${sending.value && html`<${ImageUpload} boards=${names} done=${images.again}
-      onClose=${() => { sending.value = false; }} />`}
-    ${back.value && html`<${GoBack} image=${back.value} onClose=${() => { back.value = null; }} />`}
+      onClose=${put(sending, false)} />`}
+    ${back.value && html`<${GoBack} image=${back.value} onClose=${put(back, null)} />`}
     ${removing.value && html`<${Confirm} title=${t("firmware.delete", removing.value)} action=${t("delete")}
-      onClose=${() => { removing.value = null; }} run=${async () => {
+      onClose=${put(removing, null)} run=${async () => {
       await ask(`DELETE /firmware/${removing.value.id}`);
       say(t("done"));
       images.again();
@@ -74,16 +74,8 @@ function Board({ board, images, versions, onBack, onDelete }) {
 
 /** The jobs that give devices an image. */
 function Rollouts() {
-  const jobs = useLoad(async (signal) => (await get("/jobs", { limit: 500 },
-    signal)).items.filter((one) => IMAGES.includes(one.kind)), []);
+  const jobs = useJobs(IMAGES);
   useEvents(["job"], () => jobs.again());
-  return html`<${ListTable} of=${jobs} title=${t("firmware.rollouts")} label=${t("firmware.rollouts")}
-    row=${(one) => one.id} empty=${html`<${Empty} icon="jobs"
-      title=${t("firmware.no-rollouts")}>${t("firmware.no-rollouts-about")}<//>`} columns=${[
-      { name: t("query.name"), show: (one) => html`<a class="name" href=${to(["jobs", one.id])}>${one.name}</a>` },
-      { name: t("query.state"), show: (one) => html`<${JobState} job=${one} />` },
-      { name: t("jobs.progress"), wide: true, show: (one) => html`<div style=${{ minWidth: "140px" }}><${JobMeter}
-        job=${one} /></div>` },
-      { name: t("page.devices"), right: true, show: (one) => html`<span class="nowrap">${progress(one)}</span>` },
-      { name: t("jobs.created"), wide: true, show: (one) => html`<${Time} at=${one.created} />` }]} />`;
+  return html`<${JobTable} of=${jobs} title=${t("firmware.rollouts")} label=${t("firmware.rollouts")}
+    empty=${html`<${Empty} icon="jobs" title=${t("firmware.no-rollouts")}>${t("firmware.no-rollouts-about")}<//>`} />`;
 }

@@ -1,7 +1,7 @@
 // Groups: static ones have members, dynamic ones are saved queries.
-import { ask, Badge, Button, Card, Choices, Confirm, Dialog, doing, Empty, Fault, Field, go, Head, html,
-  LinkButton, ListTable, Loaded, may, number, say, sayFault, t, TextArea, TextInput, to, useGet, useList,
-  useSignal } from "../kit.js";
+import { ask, attempt, Badge, bound, Button, Card, Choices, Confirm, Empty, Fault, Field, FormDialog, go, Head, html,
+  LinkButton, ListTable, Loaded, may, number, put, say, t, TextArea, TextInput, to, useGet, useList, useNone,
+  useSignal, useWork } from "../kit.js";
 import { Filter, quoted } from "../parts/filter.js";
 import { DeviceState } from "./devices.js";
 
@@ -20,7 +20,7 @@ function List({ query }) {
     <${ListTable} of=${groups} label=${t("page.groups")} row=${(one) => one.id} empty=${html`<${Empty} icon="groups"
       title=${t("groups.none")} action=${make}>${t("groups.none-about")}<//>`} columns=${[
       { name: t("query.name"), show: (one) => html`<a class="name" href=${to(["groups", one.id])}>${one.name}</a>` },
-      { name: t("groups.kind"), show: (one) => html`<${Badge} kind=${one.kind === "dynamic" ? "info"
+      { name: t("kind"), show: (one) => html`<${Badge} kind=${one.kind === "dynamic" ? "info"
         : ""}>${t(`groups.${one.kind}`)}<//>` },
       { name: t("groups.query"), wide: true, show: (one) => one.query && html`<code class="wrap">${one.query}</code>` },
       { name: t("query.notes"), wide: true, show: (one) => html`<span class="muted">${one.notes}</span>` },
@@ -31,8 +31,7 @@ function Make({ query, onClose }) {
   const marked = /^mac=/.test(query) ? query.match(MAC) ?? [] : [];
   const kind = useSignal(marked.length ? "static" : "dynamic"), name = useSignal(""), text = useSignal(marked.length
     ? "" : query), notes = useSignal("");
-  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
-  const submit = doing(busy, error, async () => {
+  const work = useWork(async () => {
     const made = await ask("POST /groups", { body: { name: name.value.trim(), notes: notes.value,
       query: kind.value === "dynamic" ? text.value.trim() : "" } });
     if (kind.value === "static" && marked.length) await ask(`POST /groups/${made.id}/members:add`,
@@ -40,20 +39,17 @@ function Make({ query, onClose }) {
     say(t("groups.made", { name: made.name }));
     go(["groups", made.id]);
   });
-  return html`<${Dialog} title=${t("groups.make")} onClose=${onClose}><form class="form" onSubmit=${submit}>
-    <${Field} label=${t("query.name")}><${TextInput} value=${name.value} required maxlength="63" autofocus
-      onValue=${(given) => { name.value = given; }} /><//>
-    <div><${Choices} label=${t("groups.kind")} value=${kind.value} onChoice=${(one) => { kind.value = one; }}
+  return html`<${FormDialog} title=${t("groups.make")} onClose=${onClose} work=${work}
+    action=${t("add")}>
+    <${Field} label=${t("query.name")}><${TextInput} ...${bound(name)} required maxlength="63" autofocus /><//>
+    <div><${Choices} label=${t("kind")} ...${bound(kind)}
       choices=${[["dynamic", t("groups.dynamic")], ["static", t("groups.static")]]} /></div>
     ${kind.value === "dynamic" ? html`<${Field} label=${t("groups.query")} hint=${t("groups.query-hint")}
-      fault=${error.value?.code === "bad-filter" ? error.value.detail : undefined}><${TextInput} class="mono" required
-      value=${text.value} placeholder="tag.site=berlin AND online" onValue=${(given) => { text.value = given; }} /><//>`
+      fault=${work.error?.code === "bad-filter" ? work.error.detail : undefined}><${TextInput} class="mono" required
+      ...${bound(text)} placeholder="tag.site=berlin AND online" /><//>`
       : html`<p class="muted">${marked.length ? t("groups.with-members", { count: number(marked.length) })
         : t("groups.static-about")}</p>`}
-    <${Field} label=${t("query.notes")}><${TextArea} rows="2" value=${notes.value}
-      onValue=${(given) => { notes.value = given; }} /><//>
-    <${Fault} error=${error.value} /><div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button}
-      type="submit" kind="main-action" busy=${busy.value}>${t("add")}<//></div></form><//>`;
+    <${Field} label=${t("query.notes")}><${TextArea} rows="2" ...${bound(notes)} /><//><//>`;
 }
 
 function One({ id }) {
@@ -61,16 +57,14 @@ function One({ id }) {
   const members = useList(`/groups/${id}/members`, { filter: filter.value,
     fields: "mac,name,board,firmware,online,state" });
   const change = async (verb, macs) => {
-    try {
+    await attempt(async () => {
       const { changed, unknown } = await ask(`POST /groups/${id}/members:${verb}`, { body: { macs } });
       const back = verb === "add" ? "remove" : "add";
       say(unknown.length ? t("groups.unknown", { macs: unknown.join(", ") }) : t("groups.changed",
         { count: number(changed) }), { kind: unknown.length ? "bad" : "good", undo: changed ? () => change(back, macs)
         : undefined });
       members.again();
-    } catch (fault) {
-      sayFault(fault);
-    }
+    });
   };
   return html`<${Loaded} of=${group}>${(found) => html`<${Head} title=${found.name} about=${found.notes}
     back=${{ path: ["groups"], name: t("page.groups") }}><${Badge} kind=${found.kind === "dynamic" ? "info"
@@ -78,16 +72,14 @@ function One({ id }) {
       ${may("jobs:write") && html`<${LinkButton} icon="jobs" href=${to(["jobs"], { make: 1, query: found.query
         || `group=${quoted(found.name)}` })}>${t("devices.to-job")}<//>`}
       ${may("groups:write") && html`<${Button} kind="danger quiet" icon="trash" label=${t("delete")}
-        onClick=${() => { removing.value = true; }} />`}<//>
+        onClick=${put(removing, true)} />`}<//>
     ${found.query && html`<${Card} title=${t("groups.query")} aside=${html`<a href=${to(["devices"],
       { filter: found.query })}>${t("groups.show-devices")}</a>`}><${Query} group=${found} set=${group.set}
       again=${members.again} /><//>`}
     <${Filter} value=${filter.value} error=${members.error} onQuery=${(text) => { filter.value = text; }} />
     ${found.kind === "static" && may("groups:write") && html`<form class="row"
       onSubmit=${(event) => { event.preventDefault(); const macs = adding.value.match(MAC) ?? []; if (macs.length) { adding.value = ""; void change("add", macs); } }}>
-      <div class="grow" style=${{ minWidth: "220px" }}><${TextInput} class="mono" value=${adding.value}
-        placeholder="02:00:00:00:00:01, …" aria-label=${t("groups.add-macs")}
-        onValue=${(text) => { adding.value = text; }} /></div><${Button} type="submit"
+      <div class="grow" style=${{ minWidth: "220px" }}><${TextInput} class="mono" ...${bound(adding)} placeholder="02:00:00:00:00:01, …" aria-label=${t("groups.add-macs")} /></div><${Button} type="submit"
         icon="plus">${t("groups.add-macs")}<//></form>`}
     <${ListTable} of=${members} label=${t("groups.members")} title=${t("groups.members")} row=${(one) => one.mac}
       empty=${html`<${Empty} icon="devices" title=${t("groups.no-members")}>${t(found.query ? "groups.no-match"
@@ -102,13 +94,13 @@ function One({ id }) {
         kind="quiet" icon="close" label=${t("groups.remove", { name: one.name || one.mac })}
         onClick=${() => change("remove", [one.mac])} />` }] : []),
     ]} />
-    ${removing.value && html`<${Confirm} title=${t("groups.delete", { name: found.name })} action=${t("delete")}
-      onClose=${() => { removing.value = false; }} run=${async () => { await ask(`DELETE /groups/${id}`,
+    ${removing.value && html`<${Confirm} title=${t("delete-of", { name: found.name })} action=${t("delete")}
+      onClose=${put(removing, false)} run=${async () => { await ask(`DELETE /groups/${id}`,
       { version: found.version }); say(t("done")); go(["groups"]); }}><p>${t("groups.delete-about")}</p><//>`}`}<//>`;
 }
 
 function Query({ group, set, again }) {
-  const error = useSignal(/** @type {any} */ (null));
+  const error = useNone();
   if (!may("groups:write")) return html`<code class="wrap">${group.query}</code>`;
   return html`<${Filter} value=${group.query} label=${t("groups.query")} error=${error.value}
     onQuery=${async (text) => {

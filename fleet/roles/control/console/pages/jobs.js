@@ -1,10 +1,10 @@
 // Something on many devices: a few first, and not further once it goes wrong.
-import { ask, Badge, Button, Card, classes, Confirm, Empty, Fault, get, go, Head, html, knows, LinkButton,
-  ListTable, Loaded, may, Note, number, percent, save, say, sayFault, span, t, Time, to, useEvents, useGet,
-  useList, useLoad, useSignal } from "../kit.js";
+import { ask, attempt, Badge, Button, Card, classes, Confirm, Empty, get, go, Head, html, knows, LinkButton,
+  ListTable, Loaded, may, Note, number, percent, put, save, say, span, t, Time, to, useEvents, useGet, useList,
+  useLoad, useSignal } from "../kit.js";
 import { GoBack, isOlder } from "../parts/images.js";
 import { JobWizard } from "../parts/job-wizard.js";
-import { EXECUTIONS, JobMeter, JobState, progress } from "../parts/job-state.js";
+import { EXECUTIONS, JobMeter, JobState, JobTable, progress } from "../parts/job-state.js";
 
 const KINDS = Object.fromEntries(EXECUTIONS);
 const RETRIED = ["error", "timed_out", "unknown"];
@@ -20,17 +20,9 @@ function List() {
   const make = may("jobs:write") && html`<${LinkButton} icon="plus" kind="main-action" href=${to(["jobs"],
     { make: 1 })}>${t("jobs.make")}<//>`;
   return html`<${Head} title=${t("page.jobs")} about=${t("jobs.about")}>${make}<//>
-    <${ListTable} of=${jobs} label=${t("page.jobs")} row=${(one) => one.id} empty=${html`<${Empty} icon="jobs"
-      title=${t("jobs.none")} action=${make}>${t("jobs.none-about")}<//>`} columns=${[
-      { name: t("query.name"), show: (one) => html`<a class="name" href=${to(["jobs", one.id])}>${one.name}</a>` },
-      { name: t("query.state"), show: (one) => html`<${JobState} job=${one} />` },
-      { name: t("jobs.what"), wide: true, show: (one) => html`<span class="mono small wrap">${one.tool
-        || t(`jobs.kind.${one.kind}`)}</span>` },
-      { name: t("jobs.progress"), wide: true, show: (one) => html`<div style=${{ minWidth: "140px" }}><${JobMeter}
-        job=${one} /></div>` },
-      { name: t("page.devices"), right: true, show: (one) => html`<span class="nowrap">${progress(one)}</span>` },
-      { name: t("jobs.created"), wide: true, show: (one) => html`<${Time} at=${one.created} />` },
-    ]} />`;
+    <${JobTable} of=${jobs} label=${t("page.jobs")} empty=${html`<${Empty} icon="jobs" title=${t("jobs.none")}
+      action=${make}>${t("jobs.none-about")}<//>`} what=${[{ name: t("jobs.what"), wide: true, show: (one) => html`<span
+      class="mono small wrap">${one.tool || t(`jobs.kind.${one.kind}`)}</span>` }]} />`;
 }
 
 /** What can be done with a job in a state. */
@@ -46,13 +38,11 @@ function One({ id, query }) {
     || String(one.data.job) === id)) { job.again(); executions.again(); } }, 500);
   const steer = async (verb, body) => {
     busy.value = verb;
-    try {
+    await attempt(async () => {
       job.set(await ask(`POST /jobs/${id}:${verb}`, { body }));
       say(t(`jobs.did.${verb}`));
       executions.again();
-    } catch (fault) {
-      sayFault(fault);
-    }
+    });
     busy.value = "";
   };
   return html`<${Loaded} of=${job}>${(found) => {
@@ -71,8 +61,7 @@ function One({ id, query }) {
       ${found.kind === "firmware" && may("jobs:write", "devices:dangerous") && html`<${Back} job=${found} />`}<//>
       ${found.reason && html`<${Note} kind=${found.state === "halted" ? "warn" : ""}>
         <strong>${t(found.state === "halted" ? "jobs.halted"
-        : "jobs.reason")}</strong> ${knows(`jobs.reason.${found.reason}`) ? t(`jobs.reason.${found.reason}`)
-        : found.reason}${found.state === "halted" && html`<div class="small">${t("jobs.halted-about")}</div>`}<//>`}
+        : "jobs.reason")}</strong> ${reasonOf(found.reason)}${found.state === "halted" && html`<div class="small">${t("jobs.halted-about")}</div>`}<//>`}
       <${Card} title=${t("jobs.progress")} aside=${html`<strong class="number">${progress(found)}</strong>`}><div
         class="stack"><${JobMeter} job=${found} />
         <div class="chips" role="group"
@@ -95,7 +84,7 @@ function One({ id, query }) {
           ${found.supersedes && html`<dt>${t("jobs.supersedes")}</dt><dd>${found.supersedes}</dd>`}
           ${found.starts && html`<dt>${t("jobs.starts")}</dt><dd><${Time} at=${found.starts} plain /></dd>`}
           <dt>${t("groups.query")}</dt><dd>${found.query ? html`<a href=${to(["devices"], { filter: found.query })}>
-            <code class="wrap">${found.query}</code></a>` : t("jobs.all-devices")}</dd>
+            <code class="wrap">${found.query}</code></a>` : t("jobs.stage-all")}</dd>
           <dt>${t("jobs.rate")}</dt><dd>${t("jobs.rate-of", { rate: number(found.policy.rate),
             window: number(found.policy.window) })}</dd>
           <dt>${t("jobs.success")}</dt><dd>${judged ? percent(counts.ok / judged, 1) : "–"}</dd>
@@ -115,8 +104,15 @@ function One({ id, query }) {
           { name: t("jobs.attempts"), right: true, wide: true, show: (one) => one.attempts },
           { name: t("jobs.since"), show: (one) => html`<${Time} at=${one.since} />` }]} />
       ${stopping.value && html`<${Confirm} title=${t("jobs.stop")} action=${t("jobs.stop")}
-        onClose=${() => { stopping.value = false; }} run=${() => steer("stop")}><p>${t("jobs.stop-about")}</p><//>`}`;
+        onClose=${put(stopping, false)} run=${() => steer("stop")}><p>${t("jobs.stop-about")}</p><//>`}`;
   }}<//>`;
+}
+
+/** @param {string} reason of the server */
+function reasonOf(reason) {
+  const [, failed, count, share] = /^(\d+) of (\d+) failed, more than ([\d.e-]+)/.exec(reason) ?? [];
+  if (share) return t("jobs.reason.failed", { failed, count, share: percent(Number(share), 1) });
+  return knows(`jobs.reason.${reason}`) ? t(`jobs.reason.${reason}`) : reason;
 }
 
 /** The newest image of the board that is older than that of a rollout, and the way back to it. */
@@ -128,9 +124,9 @@ function Back({ job }) {
       && isOlder(one.version, own.version));
     return older.reduce((best, one) => (best && isOlder(one.version, best.version) ? best : one), null);
   }, [job.firmware.image]);
-  return found.data && html`<${Button} icon="retry" onClick=${() => { asking.value = true; }}>${t("firmware.back",
+  return found.data && html`<${Button} icon="retry" onClick=${put(asking, true)}>${t("firmware.back",
     found.data)}<//>${asking.value && html`<${GoBack} image=${found.data} job=${job}
-    onClose=${() => { asking.value = false; }} />`}`;
+    onClose=${put(asking, false)} />`}`;
 }
 
 function ImageName({ id }) {

@@ -46,13 +46,13 @@ export default function Live({ query }) {
     talking: false, turns: 0 });
   const view = query.view ?? "talk", names = useNames(shown.slice(0, SHOWN).map((one) => one.device));
   return html`<${Head} title=${t("page.live")} about=${t("live.about")}>
-      <${Choices} label=${t("live.view")} value=${view} onChoice=${(one) => go(["live"], { view: one === "talk" ? ""
-        : one, device: query.device })} choices=${[["talk", t("live.talk")], ["events", t("live.events")],
+      <${Choices} label=${t("live.view")} value=${view} onValue=${(one) => go(["live"], { view: one === "talk" ? ""
+        : one, device: query.device })} choices=${[["talk", t("page.conversations")], ["events", t("live.events")],
         ["failures", t("live.failures")]]} /><//>
     ${view === "events" ? html`<${EventLog} key="all" />` : view === "failures" ? html`<${EventLog} key="failures"
       kinds="turn.failed,turn.interrupted" title=${t("live.failures")} />`
     : html`<${Loaded} of=${first}>${() => html`<div class="split"><${Card} flush
-      title=${t("live.talkers")}>${shown.length === 0 ? html`<${Empty} icon="live"
+      title=${t("page.devices")}>${shown.length === 0 ? html`<${Empty} icon="live"
       title=${t("live.none")}>${t("live.none-about")}<//>`
       : html`<div class="talkers">${shown.slice(0, SHOWN).map((one) => html`<button type="button" key=${one.device}
         aria-pressed=${String(one.device === query.device)} onClick=${() => go(["live"], { device: one.device })}>

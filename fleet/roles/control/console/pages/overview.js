@@ -66,7 +66,7 @@ export default function Overview() {
         { share: percent((online.false ?? 0) / (total || 1)) })} href=${to(["devices"], { filter: "online=false" })} />
       ${talking !== undefined && html`<${Stat} label=${t("overview.talking")} dot=${talking ? "live" : ""}
         value=${short(talking)} note=${t("overview.talking-note")} href=${to(["live"])} />`}
-      <${Stat} label=${t("overview.turns")} value=${short(ended.length)} note=${t("overview.last-hour")}
+      <${Stat} label=${t("usage.turns")} value=${short(ended.length)} note=${t("overview.last-hour")}
         href=${to(["usage"])} />
       <${Stat} label=${t("overview.first-audio")} value=${heard.length ? span(quantile(heard, 0.5)) : "–"}
         note=${heard.length ? t("overview.p95", { time: span(quantile(heard, 0.95)) })

@@ -46,7 +46,7 @@ export function SignIn() {
       ${expired.value && html`<${Note} kind="warn">${t("sign-in.expired")}<//>`}
       ${advice(state.value) && html`<${Note} kind="warn">${t(advice(state.value))}<//>`}
       <${Choices} label=${t("sign-in.way")} value=${way.value} choices=${ways.map((one) => [one, t(`sign-in.way.${one}`)])}
-        onChoice=${(one) => { chosen.current = true; way.value = one; error.value = ""; }} />
+        onValue=${(one) => { chosen.current = true; way.value = one; error.value = ""; }} />
       ${fresh ? html`<p class="muted">${t("sign-in.first-about")}</p>
         ${field("code", { hint: t("sign-in.code-hint"), class: "mono", autocomplete: "one-time-code", autofocus: true,
           placeholder: "ABCD-EFGH-JKLM-NPQR" })}
@@ -62,6 +62,6 @@ export function SignIn() {
               { autocomplete: "organization" })}</details>`}`}
       ${error.value && html`<${Fault} error=${error.value} />`}
       <${Button} type="submit" kind="main-action" busy=${busy.value}>${t(fresh ? "sign-in.begin"
-        : "sign-in.go")}<//></form></div>
+        : "sign-in.title")}<//></form></div>
     <div class="row choices-line"><${Appearance} /></div></div></main>`;
 }

@@ -1,6 +1,7 @@
 // Leads through a new server: owner, models, language, the first device, the first conversation.
-import { ask, Badge, Button, Card, doing, Empty, Fault, Field, get, go, Head, html, LinkButton, Loaded,
-  Loading, may, me, Note, say, Select, span, t, TextInput, Time, to, useEvents, useLoad, useSignal } from "../kit.js";
+import { ask, Badge, bound, Button, Card, Empty, Fault, Field, get, go, Head, html, LinkButton, Loaded, Loading, may,
+  me, Note, put, say, Select, span, t, TextInput, Time, to, useEvents, useLoad, useNone, useSignal, useWork } from
+  "../kit.js";
 import { AddDevice, Waiting } from "../parts/admit.js";
 import { slim } from "../parts/agent-editor.js";
 import { ProviderForm, ProviderTest } from "../parts/provider.js";
@@ -12,12 +13,6 @@ const KINDS = ["chat", "recognition", "voice"];
 const NAME = "default";
 /** Seconds for which devices that come later get the time zone, too: the longest life of a job. */
 const LIFE = 90 * 86_400;
-
-/** @param {() => Promise<any>} work @returns what a form needs that does something and may fail */
-function useWork(work) {
-  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
-  return { submit: doing(busy, error, work), busy: busy.value, error: error.value };
-}
 
 /** Change the agent of the whole site, publish it, and make it first where there is none. @param {object} change */
 async function changeSiteAgent(change) {
@@ -41,11 +36,9 @@ export function OwnerStep({ again }) {
   if (me.value?.kind === "account") return html`<p>${t("start.owner-is", { name: me.value.name })}</p>`;
   if (!may("accounts:write")) return html`<${Note} kind="warn">${t("tools.no-scope")}<//>`;
   return html`<form class="form" onSubmit=${work.submit}>
-    <${Field} label=${t("sign-in.name")} hint=${t("form.name-hint")}><${TextInput} required value=${name.value}
-      autocomplete="username" pattern="[A-Za-z0-9._\\-]{1,63}" onValue=${(text) => { name.value = text; }} /><//>
+    <${Field} label=${t("sign-in.name")} hint=${t("form.name-hint")}><${TextInput} required ...${bound(name)} autocomplete="username" pattern="[A-Za-z0-9._\\-]{1,63}" /><//>
     <${Field} label=${t("sign-in.password")} hint=${t("sign-in.password-hint")}><${TextInput} required type="password"
-      autocomplete="new-password" minlength="12" value=${password.value}
-      onValue=${(text) => { password.value = text; }} /><//>
+      autocomplete="new-password" minlength="12" ...${bound(password)} /><//>
     <${Fault} error=${work.error} /><div><${Button} type="submit" kind="main-action"
       busy=${work.busy}>${t("start.owner-make")}<//></div></form>`;
 }
@@ -54,7 +47,7 @@ export function ModelsStep({ again }) {
   const found = useLoad(async (signal) => ({ providers: (await get("/providers", { limit: 100 }, signal)).items,
     agent: await siteAgent(signal) }), []);
   const adding = useSignal(""), chosen = useSignal(/** @type {Record<string, string>} */ ({})),
-    answer = useSignal(/** @type {any} */ (null));
+    answer = useNone();
   const of = (kind) => (found.data?.providers ?? []).filter((one) => one.kind === kind);
   const choice = (kind) => chosen.value[kind] ?? found.data?.agent?.draft[kind].provider ?? of(kind)[0]?.name ?? "";
   const work = useWork(async () => {
@@ -82,7 +75,7 @@ export function ModelsStep({ again }) {
       </div>`}
     ${KINDS.some((kind) => of(kind).length) && html`<div><${Button} kind="main-action" icon="play" busy=${work.busy}
       onClick=${work.submit}>${t("start.use-models")}<//></div>`}
-    ${adding.value && html`<${ProviderForm} provider=${{ kind: adding.value }} onClose=${() => { adding.value = ""; }}
+    ${adding.value && html`<${ProviderForm} provider=${{ kind: adding.value }} onClose=${put(adding, "")}
       done=${(made) => { chosen.value = { ...chosen.value, [made.kind]: made.name }; found.again(); }} />`}`}<//>`;
 }
 
@@ -109,7 +102,7 @@ export function LanguageStep({ again }) {
       one === "auto" ? t("start.auto") : new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(
       one) ?? one])} /><//>
     <${Field} label=${t("desired.timezone")} hint=${site && t("start.zone-hint", { zone: site })}><${TextInput} required
-      list="zones" value=${zone.value} onValue=${(text) => { zone.value = text; }} /><//>
+      list="zones" ...${bound(zone)} /><//>
     <datalist id="zones">${Intl.supportedValuesOf("timeZone").map((one) => html`<option key=${one} value=${one}>
       </option>`)}</datalist>
     ${site && zone.value !== site && html`<p class="muted small">${t("start.zone-job", { zone: zone.value })}</p>`}
@@ -130,7 +123,7 @@ function useDevices(filter) {
 export function DeviceStep() {
   const site = useLoad(async (signal) => (may("system:read") ? (await get("/system", {}, signal)).site : null), []);
   const devices = useDevices(""), adding = useSignal(false), url = site.data?.ota_url ?? "";
-  const copy = () => navigator.clipboard.writeText(url).then(() => say(t("start.copied")));
+  const copy = () => navigator.clipboard.writeText(url).then(() => say(t("copied")));
   return html`<ol class="stages">${["wifi", "address", "code"].map((one, place) => html`<li key=${one}><span
       class="step">${place + 1}</span><div class="grow"><strong>${t(`first.${one}`)}</strong><div
       class="muted">${t(`first.${one}-about`)}</div>
@@ -145,9 +138,9 @@ export function DeviceStep() {
         <span class="muted small">${one.board} · <${Time} at=${one.last_seen} /></span><${Badge} kind=${one.online
         ? "good" : ""} dot>${t(one.online ? "online" : "offline")}<//></div></div>`)
       : html`<p class="muted">${t("start.none-seen")}</p>`}</section>
-    ${may("devices:write") && html`<div><${Button} icon="plus" onClick=${() => { adding.value = true; }}>${t(
+    ${may("devices:write") && html`<div><${Button} icon="plus" onClick=${put(adding, true)}>${t(
       "devices.add")}<//></div>`}
-    ${adding.value && html`<${AddDevice} onClose=${() => { adding.value = false; }} />`}`;
+    ${adding.value && html`<${AddDevice} onClose=${put(adding, false)} />`}`;
 }
 
 export function TalkStep() {
@@ -177,7 +170,7 @@ export default function Start({ parts }) {
       href=${to(["start", one])}>${t(`start.${one}`)}${mark(one)}</a></li>`)}</ol></nav>
     ${state.open.length === 0 && html`<${Note}>${t("start.ready")} <a href="#/">${t("page.overview")}</a><//>`}
     <${Card} title=${t(`start.${step}-title`)} aside=${state.done[step] ? html`<${Badge} kind="good">${t("done")}<//>`
-      : isSkipped && html`<${Badge}>${t("start.skipped")}<//>`}><div class="stack">
+      : isSkipped && html`<${Badge}>${t("execution.skipped")}<//>`}><div class="stack">
       <p class="muted">${t(`start.${step}-about`)}</p>
       <${SHOWN[step]} key=${step} again=${state.again} />
       <div class="actions">${step !== STEPS[0] && html`<${LinkButton} href=${to(["start",

@@ -1,6 +1,6 @@
 // What runs, and in which state.
-import { Badge, Button, Card, classes, Empty, Head, html, Loaded, Note, number, Rows, Stat, t, useEffect,
-  useGet } from "../kit.js";
+import { Badge, Button, Card, classes, Empty, Head, html, Loaded, Note, number, Rows, Stat, t, useEffect, useGet }
+  from "../kit.js";
 
 const SECONDS = 10;
 
@@ -15,7 +15,7 @@ export default function System() {
     <${Loaded} of=${system}>${(found) => html`
       ${found.shards_without_owner.length > 0 && html`<${Note} kind="warn">${t("system.lost",
         { count: number(found.shards_without_owner.length) })}<//>`}
-      <div class="stats"><${Stat} label=${t("system.version")} value=${found.version} /><${Stat}
+      <div class="stats"><${Stat} label=${t("firmware.version")} value=${found.version} /><${Stat}
         label=${t("system.workers")} value=${number(found.workers.length)} /><${Stat} label=${t("system.edges")}
         value=${number(found.edges.length)} note=${t("system.sessions", { count: number(found.edges.reduce((sum,
         one) => sum + one.sessions, 0)) })} />
@@ -34,11 +34,11 @@ export default function System() {
       <${Card} flush title=${t("system.edges")}>${found.edges.length ? html`<${Rows} items=${found.edges}
         label=${t("system.edges")} row=${(one) => one.id} columns=${[
         { name: t("system.id"), show: (one) => html`<span class="mono small wrap">${one.id}</span>` },
-          { name: t("system.address"), wide: true, show: (one) => html`<span
+          { name: t("providers.address"), wide: true, show: (one) => html`<span
           class="mono small">${one.host}:${one.port}</span>` },
-        { name: t("system.session-count"), right: true, show: (one) => number(one.sessions) },
+        { name: t("page.conversations"), right: true, show: (one) => number(one.sessions) },
           { name: t("query.state"), show: (one) => html`<${Badge} kind=${one.stopping ? "warn"
-          : "good"}>${t(one.stopping ? "system.stopping" : "system.serving")}<//>` }]} />` : html`<${Empty}
+          : "good"}>${t(one.stopping ? "job.state.stopping" : "system.serving")}<//>` }]} />` : html`<${Empty}
           icon="system" title=${t("system.no-edges")}>${t("system.no-edges-about")}<//>`}<//>
       <p class="muted small">${t("system.leader")}: <span class="mono">${found.leader ?? "–"}</span></p>`}<//>`;
 }

@@ -1,6 +1,6 @@
 // Talk to an agent from this page, by voice or in writing.
-import { ask, Button, Card, classes, Empty, Fault, Field, get, Head, html, Icon, may, Note, part, Select, t,
-  TextInput, to, useEffect, useList, useMemo, useRef, useSignal } from "../kit.js";
+import { ask, bound, Button, Card, classes, Empty, Fault, Field, get, Head, html, Icon, knows, may, Note, part, Select, t,
+  TextInput, to, useEffect, useList, useMemo, useNone, useRef, useSignal } from "../kit.js";
 import { NoVoice, Voice } from "../core/voice.js";
 
 /** Give the page's device an agent, or that of the site. @param {string} agent @param {string} device */
@@ -17,7 +17,7 @@ async function assign(agent, device) {
 
 export default function Talk({ query }) {
   const voice = useMemo(() => new Voice(), []);
-  const agent = useSignal(query.agent ?? ""), error = useSignal(/** @type {any} */ (null));
+  const agent = useSignal(query.agent ?? ""), error = useNone();
   useEffect(() => () => voice.stop(), []);
   const start = async () => {
     error.value = null;
@@ -27,14 +27,15 @@ export default function Talk({ query }) {
       error.value = fault instanceof NoVoice ? { words: t(fault.message) } : fault;
     }
   };
-  const state = voice.state.value, off = state === "off";
+  const state = voice.state.value, off = state === "off", key = `voice.ended-${voice.ended.value}`;
+  const reason = knows(key) ? t(key) : "";
   return html`<${Head} title=${t("page.talk")} about=${t("voice.about")} />
     <div class="voice"><${Card}><div class="stack">
-      ${may("agents:read", "agents:write") && html`<${Choice} value=${agent.value} fixed=${!off} onValue=${(one) => { agent.value = one; }} />`}
+      ${may("agents:read", "agents:write") && html`<${Choice} ...${bound(agent)} fixed=${!off} />`}
       <div class="voice-state" role="status"><${Level} voice=${voice} />
         <strong>${t(`voice.${state}`)}</strong></div>
       ${voice.deaf.value && !off && html`<${Note} kind="warn">${t(globalThis.isSecureContext ? "voice.deaf" : "voice.insecure")}<//>`}
-      <${Fault} error=${error.value ?? (off && voice.reason.value ? { words: t("voice.ended"), detail: voice.reason.value } : null)} />
+      <${Fault} error=${error.value ?? (off && voice.ended.value ? { words: t("voice.ended"), detail: reason } : null)} />
       <div class="row">${off ? html`<${Button} kind="main-action" icon="mic" onClick=${start}>${t("voice.start")}<//>`
         : html`<${Button} icon="stop" onClick=${() => voice.stop()}>${t("voice.stop")}<//>`}
         ${state === "speaking" && html`<${Button} kind="quiet" icon="pause" onClick=${() => voice.interrupt()}>${t("voice.hush")}<//>`}</div>
@@ -45,7 +46,7 @@ export default function Talk({ query }) {
 function Choice({ value, fixed, onValue }) {
   const agents = useList("/agents", { limit: 100 });
   const usable = (agents.data ?? []).filter((one) => one.live);
-  return html`<${Field} label=${t("voice.agent")} hint=${t("voice.agent-about")}>
+  return html`<${Field} label=${t("query.agent")} hint=${t("voice.agent-about")}>
     <${Select} value=${value} onValue=${onValue} disabled=${fixed} choices=${[["", t("voice.agent-site")], ...usable.map((one) => [String(one.id), one.name])]} /><//>`;
 }
 
@@ -65,6 +66,6 @@ function Said({ voice, off }) {
       ${lines.map((line, at) => html`<div key=${at} class=${classes("said", line.who)}>${line.text}</div>`)}<i ref=${end}></i></div>`
     : html`<${Empty} icon="chat" title=${t("voice.nothing")}>${t("voice.nothing-about")}<//>`}
     ${!off && html`<form class="form" onSubmit=${send}><${Field} label=${t("voice.type")}>
-      <${TextInput} required maxlength="1000" value=${text.value} onValue=${(given) => { text.value = given; }} /><//>
+      <${TextInput} required maxlength="1000" ...${bound(text)} /><//>
       <div class="actions"><${Button} type="submit">${t("send")}<//></div></form>`}</div>`;
 }

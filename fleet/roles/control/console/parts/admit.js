@@ -1,32 +1,27 @@
 // Devices that come: those that show a code or ask for the place of another one, and one that is added by hand.
-import { ask, Button, Card, Choices, Dialog, doing, Fault, Field, get, go, html, may, part, say, sayFault, t,
-  TextInput, Time, to, useEvents, useLoad, useSignal } from "../kit.js";
+import { ask, attempt, bound, Button, Card, Choices, Field, FormDialog, get, go, html, may, part, say, t, TextInput,
+  Time, to, useEvents, useLoad, useSignal, useWork } from "../kit.js";
 
 export function AddDevice({ onClose }) {
   const way = useSignal("code"), code = useSignal(""), mac = useSignal(""), name = useSignal("");
-  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
-  const submit = doing(busy, error, async () => {
+  const work = useWork(async () => {
     const found = way.value === "code" ? await ask("POST /devices:bind", { body: { code: code.value } })
       : await ask("POST /devices", { body: { mac: mac.value.trim(), name: name.value.trim() } });
     say(t("devices.added", { mac: found.mac }));
     onClose();
     go(["devices", found.mac]);
   });
-  return html`<${Dialog} title=${t("devices.add")} onClose=${onClose}><form class="form" onSubmit=${submit}>
+  return html`<${FormDialog} title=${t("devices.add")} onClose=${onClose} work=${work}
+    action=${t("add")}>
     <div><${Choices} label=${t("devices.add")} value=${way.value}
-      onChoice=${(one) => { way.value = one; error.value = null; }} choices=${[["code", t("devices.by-code")], ["mac",
+      onValue=${(one) => { way.value = one; }} choices=${[["code", t("devices.by-code")], ["mac",
       t("devices.by-mac")]]} /></div>
     ${way.value === "code" ? html`<p class="muted">${t("devices.code-about")}</p>
-      <${Field} key="code" label=${t("devices.code")}><${TextInput} value=${code.value} inputmode="numeric"
-        autocomplete="one-time-code" class="mono" placeholder="123 456" autofocus required
-        onValue=${(text) => { code.value = text; }} /><//>`
+      <${Field} key="code" label=${t("devices.code")}><${TextInput} ...${bound(code)} inputmode="numeric"
+        autocomplete="one-time-code" class="mono" placeholder="123 456" autofocus required /><//>`
     : html`<p class="muted">${t("devices.mac-about")}</p><${Field} key="mac" label="MAC"><${TextInput}
-      value=${mac.value} class="mono" placeholder="02:00:00:00:00:01" required
-      onValue=${(text) => { mac.value = text; }} /><//>
-      <${Field} key="name" label=${t("query.name")}><${TextInput} value=${name.value} maxlength="100"
-        onValue=${(text) => { name.value = text; }} /><//>`}
-    <${Fault} error=${error.value} /><div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button}
-      type="submit" kind="main-action" busy=${busy.value}>${t("add")}<//></div></form><//>`;
+      ...${bound(mac)} class="mono" placeholder="02:00:00:00:00:01" required /><//>
+      <${Field} key="name" label=${t("query.name")}><${TextInput} ...${bound(name)} maxlength="100" /><//>`}<//>`;
 }
 
 export function Waiting() {
@@ -39,13 +34,11 @@ export function Waiting() {
   useEvents(["device.waiting", "device.claimed", "device.bound", "device.refused"], found.again, 500);
   const decide = async (mac, verb, body, text) => {
     busy.value = mac;
-    try {
+    await attempt(async () => {
       await ask(verb, { body });
       say(t(text, { mac }));
       found.again();
-    } catch (fault) {
-      sayFault(fault);
-    }
+    });
     busy.value = "";
   };
   const { waiting = [], claims = [] } = found.data ?? {};

@@ -1,6 +1,6 @@
 // The draft of an agent as a form. What is empty is left to the settings of the server.
-import { ask, Button, Card, doing, Fault, Field, get, html, may, NumberInput, say, Select, t, TextArea,
-  TextInput, useLoad, useSignal } from "../kit.js";
+import { ask, bound, Button, Card, Fault, Field, get, html, may, NumberInput, say, Select, t, TextArea, TextInput,
+  useLoad, useSignal, useWork } from "../kit.js";
 
 const NUMBERS = /** @type {[string, number, number, number][]} */ ([["history_messages", 0, 100, 1],
   ["history_seconds", 60, 7_776_000, 1], ["idle_seconds", 5, 110, 0.5],
@@ -16,13 +16,12 @@ export function slim(document) {
 }
 
 export function AgentEditor({ agent, onSaved }) {
-  const draft = useSignal(agent.draft), notes = useSignal(agent.notes), busy = useSignal(false),
-    error = useSignal(/** @type {any} */ (null));
+  const draft = useSignal(agent.draft), notes = useSignal(agent.notes);
   const providers = useLoad(async (signal) => (await get("/providers", { limit: 100 }, signal)).items, []);
   const set = (name, value) => { draft.value = { ...draft.value, [name]: value }; };
   const within = (part, name, value) => set(part, { ...draft.value[part], [name]: value });
   const changed = JSON.stringify([slim(draft.value), notes.value]) !== JSON.stringify([slim(agent.draft), agent.notes]);
-  const submit = doing(busy, error, async () => {
+  const work = useWork(async () => {
     onSaved(await ask(`PATCH /agents/${agent.id}`, { body: { draft: slim(draft.value), notes: notes.value },
       version: agent.version }));
     say(t("agents.saved"));
@@ -32,13 +31,13 @@ export function AgentEditor({ agent, onSaved }) {
     choices=${[["", t("agents.by-settings")],
       ...(providers.data ?? []).filter((one) => one.kind === kind).map((one) => [one.name, one.name])]} /><//>`;
   const voices = (providers.data ?? []).find((one) => one.name === draft.value.voice.provider)?.voices ?? [];
-  return html`<form class="stack" onSubmit=${submit}><${Card} title=${t("agents.behaviour")}><div class="form">
+  return html`<form class="stack" onSubmit=${work.submit}><${Card} title=${t("agents.behaviour")}><div class="form">
       <${Field} label=${t("agents.prompt")} hint=${t("agents.prompt-hint")}><${TextArea} rows="10" maxlength="20000"
         value=${draft.value.prompt ?? ""} onValue=${(text) => set("prompt", text || null)} /><//>
       <div class="pair"><${Field} label=${t("query.language")} hint=${t("agents.language-hint")}><${TextInput}
         value=${draft.value.language ?? ""} pattern="[a-z]{2,3}|auto" placeholder="auto"
         onValue=${(text) => set("language", text || null)} /><//>
-        <${Field} label=${t("agents.character")}><${TextInput} value=${draft.value.character ?? ""} maxlength="64"
+        <${Field} label=${t("accounts.role")}><${TextInput} value=${draft.value.character ?? ""} maxlength="64"
           onValue=${(text) => set("character", text || null)} /><//></div>
       <${Field} label=${t("agents.greeting")} hint=${t("agents.greeting-hint")}><${TextInput}
         value=${draft.value.greeting ?? ""} maxlength="300" onValue=${(text) => set("greeting", text || null)} /><//>
@@ -59,7 +58,7 @@ export function AgentEditor({ agent, onSaved }) {
       <${Field} label=${t("agents.tool_policy")} hint=${t("agents.tool_policy-hint")}><${TextArea} class="mono"
         rows="3" maxlength="4000" value=${draft.value.tool_policy ?? ""} onValue=${(text) => set("tool_policy", text
         || null)} /><//>
-      <div class="pair"><${Field} label=${t("agents.memory")}><${Select} value=${draft.value.memory ?? ""}
+      <div class="pair"><${Field} label=${t("device.tab.memory")}><${Select} value=${draft.value.memory ?? ""}
         onValue=${(one) => set("memory", one || null)} choices=${[["", t("agents.by-settings")], ["on", t("yes")],
         ["off", t("no")]]} /><//>
         <${Field} label=${t("agents.interruption")}><${Select} value=${draft.value.interruption ?? ""}
@@ -68,11 +67,10 @@ export function AgentEditor({ agent, onSaved }) {
         ${NUMBERS.map(([name, low, high, step]) => html`<${Field} key=${name} label=${t(`agents.${name}`)}>
           <${NumberInput} min=${low} max=${high} step=${step} value=${draft.value[name]}
           onValue=${(value) => set(name, value)} /><//>`)}</div>
-      <${Field} label=${t("query.notes")}><${TextArea} rows="2" maxlength="4000" value=${notes.value}
-        onValue=${(text) => { notes.value = text; }} /><//></div></details><//>
-    <${Fault} error=${error.value} />
+      <${Field} label=${t("query.notes")}><${TextArea} rows="2" maxlength="4000" ...${bound(notes)} /><//></div></details><//>
+    <${Fault} error=${work.error} />
     ${may("agents:write") && html`<div class="row apart"><span class="muted">${changed ? t("agents.unsaved")
       : t("agents.draft-about")}</span><div class="actions">
       ${changed && html`<${Button}
-        onClick=${() => { draft.value = agent.draft; notes.value = agent.notes; }}>${t("agents.discard")}<//>`}<${Button} type="submit" kind="main-action" busy=${busy.value} disabled=${!changed}>${t("agents.save")}<//></div></div>`}</form>`;
+        onClick=${() => { draft.value = agent.draft; notes.value = agent.notes; }}>${t("agents.discard")}<//>`}<${Button} type="submit" kind="main-action" busy=${work.busy} disabled=${!changed}>${t("agents.save")}<//></div></div>`}</form>`;
 }

@@ -16,7 +16,7 @@ export function paint(wanted) {
 }
 
 export const Appearance = () => html`<div class="row tight appearance">
-  <div class="choices" role="group" aria-label=${t("language")}>${Object.entries(LANGUAGES).map(([name, text]) => html`
+  <div class="choices" role="group" aria-label=${t("query.language")}>${Object.entries(LANGUAGES).map(([name, text]) => html`
     <button type="button" key=${name} lang=${name} aria-pressed=${String(language.value === name)}
       onClick=${() => speak(/** @type {any} */ (name))}>${text}</button>`)}</div>
   <div class="choices" role="group" aria-label=${t("theme")}>${/** @type {const} */ (["light", "dark",

@@ -70,11 +70,11 @@ export const Note = ({ kind = "", children }) =>
   html`<div class=${classes("note", kind)}><${Icon} name=${kind === "warn" ? "warn" : "info"} /><div
     class="grow">${children}</div></div>`;
 
-/** @param {{choices: [string, any][], value: string, onChoice: (value: string) => void, label: string}} props */
-export const Choices = ({ choices, value, onChoice, label }) => html`<div class="choices" role="group"
+/** @param {{choices: [string, any][], value: string, onValue: (value: string) => void, label: string}} props */
+export const Choices = ({ choices, value, onValue, label }) => html`<div class="choices" role="group"
   aria-label=${label}>
   ${choices.map(([name, text]) => html`<button type="button" key=${name} aria-pressed=${String(name === value)}
-    onClick=${() => onChoice(name)}>${text}</button>`)}</div>`;
+    onClick=${() => onValue(name)}>${text}</button>`)}</div>`;
 
 /** Links to the parts of a page. */
 export const Tabs = ({ tabs, current, label }) => {

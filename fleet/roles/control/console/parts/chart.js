@@ -1,5 +1,6 @@
 // Charts: lines and columns over time, and the turns of the last days.
-import { Card, classes, day, Empty, html, Loaded, number, short, t, to, useEffect, useGet, useRef, useSignal } from "../kit.js";
+import { Card, classes, day, Empty, html, Loaded, number, short, t, to, useEffect, useGet, useRef, useSignal } from
+  "../kit.js";
 
 const LEFT = 46, RIGHT = 10, TOP = 12, BOTTOM = 24;
 const STEPS = [1, 2, 2.5, 5, 10];
@@ -74,7 +75,7 @@ export function UsageChart({ days = 30, query = {} }) {
       ? html`<${Empty} icon="usage" title=${t("usage.none")}>${t("usage.none-about")}<//>`
       : html`<${Chart} label=${t("usage.turns-by-day")} times=${found.map((one) => one.at)} series=${[
         { name: t("usage.turns"), values: found.map((one) => one.turns ?? 0), color: "accent", kind: "columns" },
-        { name: t("usage.failed"), values: found.map((one) => one.failed ?? 0), color: "bad", kind: "columns" }]}
+        { name: t("turn.failed"), values: found.map((one) => one.failed ?? 0), color: "bad", kind: "columns" }]}
           />`}<//>`;
   }}<//>`;
 }

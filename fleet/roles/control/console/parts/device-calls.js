@@ -1,6 +1,7 @@
 // What a device is asked for: its tools as forms, and texts.
-import { ask, Badge, beginnings, Button, Card, Choices, Code, Confirm, doing, Empty, Fault, Field, html, Icon,
-  Loaded, may, Note, part, SchemaFields, t, TextArea, useGet, useSignal } from "../kit.js";
+import { ask, Badge, beginnings, bound, Button, Card, Choices, Code, Confirm, Empty, Fault, Field, html, Icon,
+  Loaded, may, Note, part, put, SchemaFields, Submit, t, TextArea, useGet, useNone, useSignal, useWork } from
+  "../kit.js";
 
 const RISKS = { read: "", act: "info", dangerous: "warn" };
 export const OUTCOMES = { ok: "good", error: "bad", unknown: "warn", not_sent: "warn", queued: "", sent: "info" };
@@ -16,8 +17,8 @@ export function DeviceTools({ device, path }) {
 
 function Tool({ tool, device, path }) {
   const values = useSignal(beginnings(tool.input_schema)), busy = useSignal(false),
-    error = useSignal(/** @type {any} */ (null));
-  const outcome = useSignal(/** @type {any} */ (null)), sure = useSignal(false);
+    error = useNone();
+  const outcome = useNone(), sure = useSignal(false);
   const allowed = may("devices:command") && (tool.risk !== "dangerous" || may("devices:dangerous"));
   const call = async () => {
     busy.value = true;
@@ -52,7 +53,7 @@ function Tool({ tool, device, path }) {
         ${outcome.value.text && html`<${Code} value=${pretty(outcome.value.text)} label=${t("tools.answer")}
           />`}</div>`}</form>
     ${sure.value && html`<${Confirm} title=${t("tools.sure", { tool: tool.name })} action=${t("tools.call")}
-      typed=${device.mac.slice(-5)} run=${async () => { void call(); }} onClose=${() => { sure.value = false; }}>
+      typed=${device.mac.slice(-5)} run=${async () => { void call(); }} onClose=${put(sure, false)}>
       <p>${t("tools.sure-about", { device: device.name || device.mac })}</p><//>`}</details>`;
 }
 
@@ -66,11 +67,9 @@ export function pretty(text) {
 }
 
 export function DeviceTalk({ device, path }) {
-  const way = useSignal("turns"), text = useSignal(""), busy = useSignal(false),
-    error = useSignal(/** @type {any} */ (null));
+  const way = useSignal("turns"), text = useSignal("");
   const said = useSignal(/** @type {{way: string, text: string, state: any}[]} */ ([]));
-  if (!may("devices:command")) return null;
-  const send = doing(busy, error, async () => {
+  const work = useWork(async () => {
     const asked = { way: way.value, text: text.value };
     let state = await ask(`POST ${path}${way.value === "say" ? ":say" : "/turns"}`, { query: { wait: 20 },
       body: { text: asked.text } });
@@ -83,8 +82,8 @@ export function DeviceTalk({ device, path }) {
       said.value = said.value.map((one, place) => (place === at ? { ...one, state } : one));
     }
   });
-  return html`<${Card} title=${t("talk.title")} aside=${html`<${Choices} label=${t("talk.way")} value=${way.value}
-    onChoice=${(one) => { way.value = one; }} choices=${[["turns", t("talk.turns")], ["say", t("talk.say")]]} />`}>
+  if (!may("devices:command")) return null;
+  return html`<${Card} title=${t("talk.title")} aside=${html`<${Choices} label=${t("talk.way")} ...${bound(way)} choices=${[["turns", t("talk.turns")], ["say", t("talk.say")]]} />`}>
     <div class="stack">${said.value.length > 0 && html`<div class="talk" role="log"
       aria-label=${t("talk.title")}>${said.value.map((one) => html`<div class="turn">
         ${one.way === "turns" && html`<div class="said user">${one.text}</div>`}
@@ -92,10 +91,8 @@ export function DeviceTalk({ device, path }) {
         ${one.state.state !== "answered" && html`<div><${Badge} kind=${one.state.state === "failed" ? "bad"
           : "info"}>${t(`turn.${one.state.state}`)}<//></div>`}</div>`)}</div>`}
       ${!device.online && html`<${Note} kind="warn">${t("talk.offline")}<//>`}
-      <form class="form" onSubmit=${send}><${Field} label=${t(`talk.${way.value}`)}
+      <form class="form" onSubmit=${work.submit}><${Field} label=${t(`talk.${way.value}`)}
         hint=${t(`talk.${way.value}-about`)}>
-        <${TextArea} rows="2" maxlength="4000" required value=${text.value}
-          onValue=${(given) => { text.value = given; }} /><//>
-        <${Fault} error=${error.value} /><div class="actions"><${Button} type="submit" kind="main-action"
-          busy=${busy.value} disabled=${!device.online}>${t("send")}<//></div></form></div><//>`;
+        <${TextArea} rows="2" maxlength="4000" required ...${bound(text)} /><//>
+        <${Submit} work=${work} disabled=${!device.online}>${t("send")}<//></form></div><//>`;
 }

@@ -1,6 +1,6 @@
 // What a device should be set to, what it reports, and what became of each property.
-import { ask, Badge, Button, Card, doing, Fault, Field, html, Loaded, may, Note, NumberInput, Rows, say,
-  sayFault, Select, t, TextInput, Time, useGet, useSignal } from "../kit.js";
+import { ask, Badge, bound, Button, Card, Field, html, Loaded, may, Note, NumberInput, Rows, say, sayFault, Select,
+  Submit, t, TextInput, Time, useGet, useNone, useSignal, useWork } from "../kit.js";
 
 const NAMES = ["volume", "brightness", "theme", "timezone", "language"];
 const POLICIES = ["once", "enforce", "watch"];
@@ -50,28 +50,24 @@ function State({ document, change, again }) {
 }
 
 function Wish({ document, change }) {
-  const name = useSignal("volume"), value = useSignal(/** @type {any} */ (null)), policy = useSignal("once");
-  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const name = useSignal("volume"), value = useNone(), policy = useSignal("once");
   const numeric = name.value === "volume" || name.value === "brightness";
-  const submit = doing(busy, error, async () => {
+  const work = useWork(async () => {
     await change({ [name.value]: value.value }, { [name.value]: policy.value }, document);
     value.value = null;
   });
-  return html`<${Card} title=${t("desired.set")}><form class="form" onSubmit=${submit}>
+  return html`<${Card} title=${t("desired.set")}><form class="form" onSubmit=${work.submit}>
     <${Field} label=${t("desired.property")}><${Select} value=${name.value} choices=${NAMES.map((one) => [one,
       t(`desired.${one}`)])}
       onValue=${(one) => { name.value = one; value.value = null; }} /><//>
     ${numeric ? html`<${Field} key=${name.value} label=${t("desired.value")}><${NumberInput} min="0" max="100"
-      step="1" required value=${value.value}
-        onValue=${(given) => { value.value = given; }} /><//>`
+      step="1" required ...${bound(value)} /><//>`
       : html`<${Field} key=${name.value} label=${t("desired.value")}><${TextInput} required value=${value.value ?? ""}
         placeholder=${{ theme: "dark", timezone: "Asia/Shanghai", language: "zh" }[name.value]}
           onValue=${(given) => { value.value = given; }} /><//>`}
     <${Field} label=${t("desired.policy")} hint=${t(`desired.policy.${policy.value}-about`)}><${Select}
-      value=${policy.value}
-      choices=${POLICIES.map((one) => [one, t(`desired.policy.${one}`)])} onValue=${(one) => { policy.value = one; }}
+      ...${bound(policy)} choices=${POLICIES.map((one) => [one, t(`desired.policy.${one}`)])}
         /><//>
-    <${Fault} error=${error.value} />
-    <div class="actions"><${Button} type="submit" kind="main-action" busy=${busy.value}>${t("save")}<//></div></form>
+    <${Submit} work=${work}>${t("save")}<//></form>
       <//>`;
 }

@@ -1,5 +1,6 @@
 // The last events, and those that happen now.
-import { Badge, Card, clock, Empty, exact, get, html, Loaded, t, to, useEvents, useLoad, useSignal } from "../kit.js";
+import { Badge, Card, clock, Empty, exact, get, html, Loaded, t, to, useEvents, useLoad, useSignal } from
+  "../kit.js";
 
 const MOST = 100;
 export const KINDS = { failed: "bad", halted: "bad", offline: "", online: "good", answered: "good",

@@ -2,7 +2,7 @@
 import { classes, html, signal, useLayoutEffect, useRef, useSignal } from "../core/ui.js";
 import { t } from "../core/i18n.js";
 import { Button, Fault } from "./basics.js";
-import { Field, TextInput } from "./form.js";
+import { bound, Field, TextInput, useWork } from "./form.js";
 import { Icon } from "./icon.js";
 
 const toasts = signal(/** @type {{id: number, kind: string, text: string, undo?: () => void}[]} */ ([]));
@@ -18,6 +18,9 @@ const dismiss = (id) => { toasts.value = toasts.value.filter((one) => one.id !==
 
 /** Say that something failed. @param {any} error */
 export const sayFault = (error) => say(error.words ?? String(error), { kind: "bad" });
+
+/** Do something, and say if it failed. @param {() => Promise<any>} work */
+export const attempt = (work) => work().catch(sayFault);
 
 export const Toasts = () => html`<div class="toasts" role="status" aria-live="polite">${toasts.value.map((one) => html`
   <div key=${one.id} class=${classes("toast", one.kind)}><${Icon} class="mark" name=${one.kind === "bad" ? "warn"
@@ -47,31 +50,26 @@ export function Dialog({ title, onClose, wide = false, children, footer }) {
     <div class="body">${children}</div>${footer && html`<footer class="actions">${footer}</footer>`}</dialog>`;
 }
 
+/** How a form ends: what went wrong, and its buttons. @param {{work: any, onCancel?: () => void, kind?: string, children: any}} props */
+export const Submit = ({ work, onCancel, children, kind = "main-action", ...more }) => html`<${Fault}
+  error=${work.error} /><div class="actions">${onCancel && html`<${Button} onClick=${onCancel}>${t("cancel")}<//>`}
+  <${Button} type="submit" kind=${kind} busy=${work.busy} ...${more}>${children}<//></div>`;
+
+/** A dialog with a form; what else is given is for the button that sends it. */
+export const FormDialog = ({ title, onClose, work, action, children, ...more }) => html`<${Dialog} title=${title}
+  onClose=${onClose}><form class="form" onSubmit=${work.submit}>${children}
+  <${Submit} work=${work} onCancel=${onClose} ...${more}>${action}<//></form><//>`;
+
 /**
  * Ask before something is done that cannot be undone.
  * @param {{title: string, action: string, typed?: string, onClose: () => void, run: () => Promise<any>, children?: any}} props
  *   typed: what must be typed in first
  */
 export function Confirm({ title, action, typed, onClose, run, children }) {
-  const given = useSignal(""), busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
-  const fits = !typed || given.value.trim().toLowerCase() === typed.toLowerCase();
-  const go = async (event) => {
-    event.preventDefault();
-    if (!fits) return;
-    busy.value = true;
-    try {
-      await run();
-      onClose();
-    } catch (fault) {
-      error.value = fault;
-    }
-    busy.value = false;
-  };
-  return html`<${Dialog} title=${title} onClose=${onClose}><form class="form" onSubmit=${go}>${children}
-    ${typed && html`<${Field} label=${t("confirm.type", { text: typed })}><${TextInput} value=${given.value}
-      class="mono" autofocus autocomplete="off" onValue=${(text) => { given.value = text; }} /><//>`}
-    <${Fault} error=${error.value} />
-    <div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//>
-      <${Button} type="submit" kind="main-action danger" busy=${busy.value} disabled=${!fits}>${action}<//></div>
-        </form><//>`;
+  const given = useSignal(""), fits = !typed || given.value.trim().toLowerCase() === typed.toLowerCase();
+  const work = useWork(async () => { await run(); onClose(); });
+  return html`<${FormDialog} title=${title} onClose=${onClose} work=${work} action=${action} kind="main-action danger"
+    disabled=${!fits}>${children}
+    ${typed && html`<${Field} label=${t("confirm.type", { text: typed })}><${TextInput} ...${bound(given)}
+      class="mono" autofocus autocomplete="off" /><//>`}<//>`;
 }

@@ -1,6 +1,6 @@
 // Fields, and forms that are made from a JSON schema.
 import { cloneElement } from "preact";
-import { classes, html, useMemo, useSignal } from "../core/ui.js";
+import { classes, html, useMemo, useNone, useSignal } from "../core/ui.js";
 import { t } from "../core/i18n.js";
 
 let made = 0;
@@ -111,19 +111,24 @@ export function SchemaFields({ schema, values, onValues }) {
   });
 }
 
+/** What a field needs that shows and changes a signal. @param {import("@preact/signals").Signal<any>} of */
+export const bound = (of) => ({ value: of.value, onValue: (given) => { of.value = given; } });
+
 /**
- * What a form or a button does: it is busy meanwhile, and tells what went wrong.
- * @param {{value: boolean}} busy @param {{value: any}} error @param {() => Promise<any>} work
- * @returns {(event?: Event) => Promise<void>}
+ * What a form or a button needs that does something: it is busy meanwhile, and keeps what went wrong.
+ * @param {() => Promise<any>} work
  */
-export const doing = (busy, error, work) => async (event) => {
-  event?.preventDefault();
-  busy.value = true;
-  error.value = null;
-  try {
-    await work();
-  } catch (fault) {
-    error.value = fault;
-  }
-  busy.value = false;
-};
+export function useWork(work) {
+  const busy = useSignal(false), error = useNone();
+  return {
+    busy: busy.value, error: error.value,
+    /** @param {Event} [event] */
+    submit: async (event) => {
+      event?.preventDefault();
+      busy.value = true;
+      error.value = null;
+      await work().catch((fault) => { error.value = fault; });
+      busy.value = false;
+    },
+  };
+}

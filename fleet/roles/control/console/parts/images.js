@@ -1,6 +1,6 @@
 // Images of firmware and assets: their upload, and the way back to an earlier one.
-import { ask, Button, Choices, Confirm, Dialog, Fault, Field, go, html, Loading, Meter, number, percent, say,
-  t, TextInput, upload, useEffect, useLoad, useRef, useSignal } from "../kit.js";
+import { ask, bound, Button, Choices, Confirm, Dialog, Fault, Field, go, html, Loading, Meter, number, percent, say,
+  t, TextInput, upload, useEffect, useLoad, useNone, useRef, useSignal } from "../kit.js";
 import { both, quoted } from "./filter.js";
 import { DryRun, reached } from "./job-state.js";
 
@@ -10,7 +10,7 @@ export const IMAGES = ["firmware", "assets"];
 export function ImageUpload({ boards, onClose, done }) {
   const kind = useSignal("firmware"), board = useSignal(""), version = useSignal(""),
     file = useSignal(/** @type {File|null} */ (null));
-  const share = useSignal(-1), error = useSignal(/** @type {any} */ (null));
+  const share = useSignal(-1), error = useNone();
   const ending = useRef(/** @type {AbortController|null} */ (null));
   useEffect(() => () => ending.current?.abort(), []);
   const busy = share.value >= 0;
@@ -32,17 +32,16 @@ export function ImageUpload({ boards, onClose, done }) {
     share.value = -1;
   };
   return html`<${Dialog} title=${t("firmware.upload")} onClose=${onClose}><form class="form" onSubmit=${submit}>
-    <div><${Choices} label=${t("firmware.kind")} value=${kind.value} onChoice=${(one) => { kind.value = one; }}
+    <div><${Choices} label=${t("firmware.kind")} ...${bound(kind)}
       choices=${IMAGES.map((one) => [one, t(`firmware.${one}`)])} /></div>
     <p class="muted">${t(`firmware.${kind.value}-about`)}</p>
     <${Field} label=${t("query.board")} hint=${t("firmware.board-hint")}><${TextInput} class="mono" list="boards" required
-      value=${board.value} onValue=${(text) => { board.value = text; }} /><//>
+      ...${bound(board)} /><//>
     <datalist id="boards">${boards.map((one) => html`<option key=${one} value=${one}></option>`)}</datalist>
     <${Field} label=${t("firmware.file")}><input type="file" class="input" required accept=".bin"
       onChange=${(event) => { file.value = event.currentTarget.files[0] ?? null; }} /><//>
     <${Field} label=${t("firmware.version")} hint=${t(`firmware.version-${kind.value}`)}><${TextInput} class="mono"
-      value=${version.value} required=${kind.value === "assets"} maxlength="64"
-      onValue=${(text) => { version.value = text; }} /><//>
+      ...${bound(version)} required=${kind.value === "assets"} maxlength="64" /><//>
     ${busy && html`<div class="stack tight" role="status"><${Meter} label=${t("firmware.sending")}
       parts=${[["accent", share.value, ""], ["rest", 1 - share.value, ""]]} />
       <span class="muted small">${share.value < 1 ? t("firmware.sent", { share: percent(share.value) })

@@ -1,6 +1,6 @@
 // What a job does on each device, how carefully it goes through them, and when.
-import { beginnings, Check, Choices, Fault, Field, get, html, Loading, may, Note, NumberInput, part,
-  SchemaFields, Select, t, TextInput, useEffect, useLoad } from "../kit.js";
+import { beginnings, Check, Choices, Fault, Field, get, html, Loading, may, Note, NumberInput, part, SchemaFields,
+  Select, t, TextInput, useEffect, useLoad } from "../kit.js";
 import { quoted } from "./filter.js";
 
 const KINDS = ["tool", "firmware", "assets", "agent", "reboot", "collect"];
@@ -40,7 +40,7 @@ export function What({ values, set, tools }) {
     toolsOf(values.query).then((found) => { tools.value = found; }, () => { tools.value = []; });
   }, [values.query]);
   const risky = isReady(values) && isRisky(values, tools.value);
-  return html`<div><${Choices} label=${t("jobs.what")} value=${kind} onChoice=${(one) => { set("kind")(one); }}
+  return html`<div><${Choices} label=${t("jobs.what")} value=${kind} onValue=${(one) => { set("kind")(one); }}
     choices=${KINDS.map((one) => [one, t(`jobs.kind.${one}`)])} /></div>
     <p class="muted">${t(`jobs.kind.${kind}-about`)}</p>
     ${kind === "tool" && html`<${Tool} values=${values} set=${set} tools=${tools.value} />`}
@@ -56,7 +56,7 @@ function Tool({ values, set, tools }) {
     set("tool")(name);
     set("arguments")(beginnings(tools.find((one) => one.name === name)?.input_schema));
   };
-  return html`<${Field} label=${t("jobs.tool")} hint=${chosen?.description}><${Select} value=${values.tool} required
+  return html`<${Field} label=${t("query.tool")} hint=${chosen?.description}><${Select} value=${values.tool} required
     onValue=${choose} choices=${[["", "–"], ...tools.map((one) => [one.name, one.name])]} /><//>
     ${tools.length === 0 && html`<${Note} kind="warn">${t("jobs.no-tools")}<//>`}<${SchemaFields} key=${values.tool}
       schema=${chosen?.input_schema} values=${values.arguments} onValues=${set("arguments")} />`;
@@ -87,7 +87,7 @@ function Image({ values, set }) {
 function Agent({ values, set }) {
   const agents = useLoad(async (signal) => (may("agents:read") ? (await get("/agents", { limit: 500 },
     signal)).items.filter((one) => one.live) : []), []);
-  return html`<${Field} label=${t("jobs.agent")}><${Select} value=${values.agent} required onValue=${set("agent")}
+  return html`<${Field} label=${t("query.agent")}><${Select} value=${values.agent} required onValue=${set("agent")}
     choices=${[["", "–"], ...(agents.data ?? []).map((one) => [String(one.id), one.name])]} /><//>`;
 }
 
@@ -137,7 +137,7 @@ export function How({ values, set, name }) {
       <div class="form" style=${{ marginTop: "12px" }}><div class="pair">
       <${Field} label=${t("jobs.starts")} hint=${t("jobs.starts-hint", { zone: zone() })}><${TextInput}
         type="datetime-local" value=${values.starts} onValue=${set("starts")} /><//>
-      <${Field} label=${t("jobs.life")} hint=${t("jobs.life-hint")}><${Select} value=${values.life}
+      <${Field} label=${t("life")} hint=${t("jobs.life-hint")}><${Select} value=${values.life}
         onValue=${set("life")} choices=${LIVES.map(([one, text]) => [one, t(`jobs.life.${text}`)])} /><//>
       <${Field} label=${t("jobs.quiet")} hint=${t("jobs.quiet-hint")}><${TextInput} value=${values.quiet}
         pattern="[0-2][0-9]:[0-5][0-9]-[0-2][0-9]:[0-5][0-9]" placeholder="22:00-07:00" onValue=${set("quiet")} /><//>

@@ -1,5 +1,5 @@
 // How far a job is, and what one would do.
-import { Badge, html, knows, Meter, Note, number, Stat, t } from "../kit.js";
+import { Badge, get, html, knows, ListTable, Meter, Note, number, Stat, t, Time, to, useLoad } from "../kit.js";
 
 const KINDS = { scheduled: "", preparing: "info", running: "accent", paused: "warn", halted: "bad", stopping: "warn",
   done: "good",
@@ -20,6 +20,20 @@ export const JobMeter = ({ job }) => html`<${Meter} parts=${[
 
 export const ended = (job) => job.counts.ok + job.counts.error + job.counts.timed_out + job.counts.unknown + job.counts.expired + job.counts.skipped + job.counts.cancelled;
 export const progress = (job) => `${number(ended(job))} / ${number(job.devices)}`;
+
+/** @param {{of: any, name?: string, what?: any[], label: string, title?: string, empty: any}} props  what: further columns */
+export const JobTable = ({ name = t("query.name"), what = [], ...more }) => html`<${ListTable} ...${more}
+  row=${(one) => one.id} columns=${[
+    { name, show: (one) => html`<a class="name" href=${to(["jobs", one.id])}>${one.name}</a>` },
+    { name: t("query.state"), show: (one) => html`<${JobState} job=${one} />` }, ...what,
+    { name: t("jobs.progress"), wide: true, show: (one) => html`<div style=${{ minWidth: "140px" }}><${JobMeter}
+      job=${one} /></div>` },
+    { name: t("page.devices"), right: true, show: (one) => html`<span class="nowrap">${progress(one)}</span>` },
+    { name: t("jobs.created"), wide: true, show: (one) => html`<${Time} at=${one.created} />` }]} />`;
+
+/** The jobs of some kinds. @param {string[]} kinds */
+export const useJobs = (kinds) => useLoad(async (signal) => (await get("/jobs", { limit: 500 },
+  signal)).items.filter((one) => kinds.includes(one.kind)), []);
 
 /** Devices that a job would reach. @param {any} preview */
 export const reached = (preview) => preview.skipped.reduce((left, one) => left - one.devices, preview.devices);

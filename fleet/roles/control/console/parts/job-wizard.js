@@ -1,5 +1,6 @@
 // A new job in three steps: what, where, how. It begins only after a look at what it would do.
-import { ask, Button, Card, Check, Confirm, doing, Fault, go, Head, html, number, say, t, useEffect, useSignal } from "../kit.js";
+import { ask, Button, Card, Check, Confirm, Fault, go, Head, html, number, put, say, t, useEffect, useNone,
+  useSignal, useWork } from "../kit.js";
 import { Filter } from "./filter.js";
 import { DryRun, reached } from "./job-state.js";
 import { How, howOf, isReady, isRisky, USUAL, What, whatOf } from "./job-plan.js";
@@ -14,8 +15,8 @@ export function JobWizard({ query: given }) {
     query: "", name: "", continuous: false, ...USUAL,
     ...Object.fromEntries(CHOSEN.filter((name) => given[name]).map((name) => [name, given[name]])) });
   const set = (name) => (value) => { values.value = { ...values.value, [name]: value }; };
-  const step = useSignal(0), preview = useSignal(/** @type {any} */ (null)),
-    error = useSignal(/** @type {any} */ (null)), busy = useSignal(false), sure = useSignal(false),
+  const step = useSignal(0), preview = useNone(),
+    error = useNone(), sure = useSignal(false),
     tools = useSignal(/** @type {any[]|null} */ (null));
   const now = values.value, ready = isReady(now);
   const usual = (now.kind === "tool" && now.tool) || t(`jobs.kind.${now.kind}`);
@@ -32,7 +33,7 @@ export function JobWizard({ query: given }) {
     }, 350);
     return () => { clearTimeout(timer); ending.abort(); };
   }, [about]);
-  const begin = doing(busy, error, async () => {
+  const work = useWork(async () => {
     const made = await ask("POST /jobs", { body: body() });
     say(t(made.starts ? "jobs.planned" : "jobs.begun"));
     go(["jobs", made.id]);
@@ -42,7 +43,7 @@ export function JobWizard({ query: given }) {
     event.preventDefault();
     if (!last) step.value += 1;
     else if (isRisky(now, tools.value)) sure.value = true;
-    else void begin();
+    else void work.submit();
   };
   return html`<${Head} title=${t("jobs.make")} about=${t("jobs.make-about")} back=${{ path: ["jobs"],
     name: t("page.jobs") }} />
@@ -56,14 +57,14 @@ export function JobWizard({ query: given }) {
       ${step.value === 1 && html`<${Check} checked=${now.continuous} label=${t("jobs.continuous")}
         onValue=${set("continuous")} />`}
       ${step.value === 2 && html`<${How} values=${now} set=${set} name=${usual} />`}
-      ${error.value?.code !== "bad-filter" && html`<${Fault} error=${error.value} />`}
+      <${Fault} error=${work.error ?? (error.value?.code === "bad-filter" ? null : error.value)} />
       <div class="actions">${step.value > 0 && html`<${Button}
         onClick=${() => { step.value -= 1; }}>${t("back")}<//>`}<${Button} type="submit" kind="main-action"
-        busy=${busy.value} disabled=${!ready || (last && !preview.value)}>${t(!last ? "next" : now.starts
+        busy=${work.busy} disabled=${!ready || (last && !preview.value)}>${t(!last ? "next" : now.starts
         ? "jobs.plan" : "jobs.begin")}<//></div></form><//>
       <${Card} title=${t("jobs.preview")}>${preview.value ? html`<${DryRun} of=${preview.value} />` : html`<p
           class="muted">${t("jobs.preview-none")}</p>`}<//></div>
     ${sure.value && html`<${Confirm} title=${t("jobs.sure")} action=${t("jobs.begin")}
-      typed=${String(preview.value ? reached(preview.value) : 0)} onClose=${() => { sure.value = false; }} run=${begin}>
+      typed=${String(preview.value ? reached(preview.value) : 0)} onClose=${put(sure, false)} run=${work.submit}>
       <p>${t("jobs.sure-about", { count: number(preview.value ? reached(preview.value) : 0) })}</p><//>`}`;
 }

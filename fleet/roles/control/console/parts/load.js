@@ -1,5 +1,5 @@
 // Reading from the API while a part is shown.
-import { html, signal, useEffect, useMemo, useRef, useSignal } from "../core/ui.js";
+import { html, signal, useEffect, useMemo, useNone, useRef, useSignal } from "../core/ui.js";
 import { get } from "../core/api.js";
 import { t } from "../core/i18n.js";
 import { Button, Fault, Loading } from "./basics.js";
@@ -11,7 +11,7 @@ import { Button, Fault, Loading } from "./basics.js";
  * @param {(signal: AbortSignal) => Promise<T>} read @param {any[]} parts
  */
 export function useLoad(read, parts) {
-  const data = useSignal(/** @type {T|undefined} */ (undefined)), error = useSignal(/** @type {any} */ (null));
+  const data = useSignal(/** @type {T|undefined} */ (undefined)), error = useNone();
   const turn = useSignal(0), state = useRef({ runs: false, asked: false });
   useEffect(() => {
     const ending = new AbortController();
@@ -50,7 +50,7 @@ export function Loaded({ of, children }) {
 /** A list that is read page by page. @param {string} path @param {Record<string, any>} [query] */
 export function useList(path, query = {}) {
   const more = useSignal(/** @type {any[]} */ ([])), next = useSignal(/** @type {string|null} */ (null));
-  const busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const busy = useSignal(false), error = useNone();
   const first = useLoad(async (signal) => {
     const page = await get(path, query, signal);
     more.value = [];

@@ -1,6 +1,6 @@
 // A provider: the form of its address, key and voices, and the test whether it answers and how it sounds.
-import { ask, Badge, Button, Dialog, doing, Fault, Field, html, say, Select, span, t, TextArea, TextInput,
-  useSignal } from "../kit.js";
+import { ask, Badge, Button, Field, FormDialog, html, say, Select, span, t, TextArea, TextInput, useNone, useSignal,
+  useWork } from "../kit.js";
 
 /** Play a WAV file. @param {AudioContext} context @param {string} wav in Base64 */
 async function play(context, wav) {
@@ -14,8 +14,8 @@ async function play(context, wav) {
 
 /** Asking for the list of models is free of charge, and shows whether address and key are right; a voice is heard. */
 export function ProviderTest({ provider }) {
-  const busy = useSignal(""), found = useSignal(/** @type {any} */ (null)), heard = useSignal(/** @type {any} */ (null)),
-    error = useSignal(/** @type {any} */ (null));
+  const busy = useSignal(""), found = useNone(), heard = useNone(),
+    error = useNone();
   const run = (name, work) => async () => {
     busy.value = name;
     error.value = null;
@@ -67,7 +67,7 @@ const USUAL = {
 
 /** @param {{provider: any, onClose: () => void, done: (provider: any) => void}} props  provider: without id, a new one */
 export function ProviderForm({ provider, onClose, done }) {
-  const fresh = provider.id === undefined, busy = useSignal(false), error = useSignal(/** @type {any} */ (null));
+  const fresh = provider.id === undefined;
   const values = useSignal({ name: "", kind: "chat", adapter: "openai", base_url: "", key: "", model: "", voices: "",
     ...provider, ...(fresh ? {} : { voices: provider.voices.join("\n") }) });
   const usual = useSignal("");
@@ -77,7 +77,7 @@ export function ProviderForm({ provider, onClose, done }) {
       || `${name.split(" ")[0].toLowerCase()}-${values.value.kind}` };
   };
   const set = (name) => (value) => { values.value = { ...values.value, [name]: value }; };
-  const submit = doing(busy, error, async () => {
+  const work = useWork(async () => {
     const { name, kind, adapter, base_url, key, model, voices } = values.value;
     const shared = { base_url: base_url.trim(), model: model.trim(),
       voices: voices.split("\n").map((one) => one.trim()).filter(Boolean), ...(key ? { key } : {}) };
@@ -87,13 +87,13 @@ export function ProviderForm({ provider, onClose, done }) {
     onClose();
     done(made);
   });
-  return html`<${Dialog} title=${fresh ? t("providers.make") : t("providers.change", { name: provider.name })}
-    onClose=${onClose}><form class="form" onSubmit=${submit}>
+  return html`<${FormDialog} title=${fresh ? t("providers.make") : t("providers.change", { name: provider.name })} onClose=${onClose} work=${work}
+    action=${t("save")}>
     ${fresh && html`<${Field} label=${t("providers.usual")} hint=${t("providers.usual-hint")}><${Select} value=${usual.value}
       onValue=${choose} choices=${[["", t("providers.other")], ...Object.keys(USUAL).map((one) => [one, one])]} /><//>
     <div class="pair"><${Field} label=${t("query.name")} hint=${t("form.name-hint")}><${TextInput}
       value=${values.value.name} required pattern="[A-Za-z0-9._\\-]{1,63}" autofocus onValue=${set("name")} /><//>
-      <${Field} label=${t("providers.kind")}><${Select} value=${values.value.kind} onValue=${set("kind")}
+      <${Field} label=${t("kind")}><${Select} value=${values.value.kind} onValue=${set("kind")}
         choices=${["chat", "recognition", "voice"].map((one) => [one, t(`providers.kind.${one}`)])} /><//></div>`}
     <${Field} label=${t("providers.address")} hint=${t("providers.address-hint")}><${TextInput} class="mono"
       value=${values.value.base_url} placeholder="https://llm.example/v1" onValue=${set("base_url")} /><//>
@@ -103,7 +103,5 @@ export function ProviderForm({ provider, onClose, done }) {
     <${Field} label=${t("agents.model")}><${TextInput} value=${values.value.model} onValue=${set("model")} /><//>
     ${values.value.kind === "voice" && html`<${Field} label=${t("providers.voices")}
       hint=${t("providers.voices-hint")}><${TextArea} rows="3" value=${values.value.voices} onValue=${set("voices")}
-      /><//>`}
-    <${Fault} error=${error.value} /><div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button}
-      type="submit" kind="main-action" busy=${busy.value}>${t("save")}<//></div></form><//>`;
+      /><//>`}<//>`;
 }

@@ -1,16 +1,14 @@
 // What users of a device want to be reminded of.
-import { ask, Button, Card, html, Loaded, may, part, say, sayFault, t, Time, useGet } from "../kit.js";
+import { ask, attempt, Button, Card, html, Loaded, may, part, say, t, Time, useGet } from "../kit.js";
 
 export function Reminders({ path }) {
   const found = useGet(`${path}/reminders`);
   const cancel = async (one) => {
-    try {
+    await attempt(async () => {
       await ask(`DELETE ${path}/reminders/${part(one.id)}`);
-      say(t("reminders.cancelled"));
+      say(t("execution.cancelled"));
       found.again();
-    } catch (fault) {
-      sayFault(fault);
-    }
+    });
   };
   return html`<${Loaded} of=${found}>${({ items }) => html`<${Card} title=${t("reminders.title")}>
     ${items.length === 0 ? html`<p class="muted">${t("reminders.none")}</p>` : html`<ul class="stack tight">

@@ -56,7 +56,7 @@ function Left() {
 }
 
 /** What to do while there is no device yet. */
-export const FirstSteps = () => html`<${Card} title=${t("first.title")}><ol class="stages">${["wifi", "address",
+export const FirstSteps = () => html`<${Card} title=${t("start.device-title")}><ol class="stages">${["wifi", "address",
   "code", "talk"].map((step, place) => html`
   <li key=${step}><span class="step">${place + 1}</span><div><strong>${t(`first.${step}`)}</strong><div
     class="muted">${t(`first.${step}-about`)}</div></div></li>`)}</ol>

@@ -1,6 +1,6 @@
 // What is said with a device, word by word, with calls of tools and where the time of each turn went.
-import { authorized, Badge, Card, classes, Empty, Fault, frames, html, Icon, part, Problem, refusing, span, t,
-  to, useEffect, useEvents, useNames, useSignal } from "../kit.js";
+import { authorized, Badge, Card, classes, Empty, Fault, frames, html, Icon, part, Problem, refusing, span, t, to,
+  useEffect, useEvents, useNames, useNone, useSignal } from "../kit.js";
 
 /** @param {Record<string, number>} stages in milliseconds, each from the end of hearing on, but for `heard` and `first_audio` */
 export function lanes(stages) {
@@ -26,7 +26,7 @@ export function Waterfall({ stages }) {
 }
 
 function useTranscript(mac) {
-  const turns = useSignal(/** @type {any[]} */ ([])), error = useSignal(/** @type {any} */ (null)),
+  const turns = useSignal(/** @type {any[]} */ ([])), error = useNone(),
     joined = useSignal(false);
   const change = (turn, what) => {
     const place = turns.value.findIndex((one) => one.turn === turn);
@@ -80,7 +80,7 @@ function useTranscript(mac) {
 export function Transcript({ mac }) {
   const { turns, error, joined } = useTranscript(mac), names = useNames([mac]);
   return html`<${Card} title=${names.get(mac) || html`<span class="mono">${mac}</span>`} aside=${html`<div
-    class="row"><${Badge} kind=${joined ? "good" : "warn"} dot>${t(joined ? "live.watching" : "live.joining")}<//><a
+    class="row"><${Badge} kind=${joined ? "good" : "warn"} dot>${t(joined ? "live.watching" : "stream.joining")}<//><a
     href=${to(["devices", mac])}>${t("query.device")}</a></div>`}>
     <${Fault} error=${error} />
     ${turns.length === 0 && !error ? html`<${Empty} icon="speaker"
