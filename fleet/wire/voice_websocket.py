@@ -13,6 +13,8 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from fleet.wire.json_text import dump, parse
 
 PATH: Final = "/xiaozhi/v1/"
+TAKEN_OVER: Final = 4001
+"""Close code: another client is this device now."""
 MQTT_VERSION: Final = 3
 """`version` of a hello over MQTT."""
 PCM_RATE: Final = 16_000

@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from fleet.adapters.speech.opus import Decoder, Encoder
+from fleet.wire.voice_websocket import TAKEN_OVER
 from tests.support.openai_server import OpenAiServer
 from tests.support.ports import LOOPBACK
 from tests.support.recordings import recordings
@@ -155,6 +156,7 @@ async def test_a_ticket_is_valid_once_and_none_but_a_ticket_opens_the_door(
         await newer.greet()
         async with asyncio.timeout(LIMIT):
             await older.socket.wait_closed()
+        assert older.socket.close_code == TAKEN_OVER
 
 
 async def connect_once(talk: dict[str, Any]) -> None:

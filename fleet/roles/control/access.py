@@ -49,7 +49,8 @@ class SignedIn:
 class Principal:
     """Who sends a request.
 
-    `token` is the id of the token in SQL, 0 without one; `expires`, in ms since 1970, that of the token or sign-in.
+    `token` is the id of the token in SQL, 0 without one; `expires`, in ms since 1970, that of the token or sign-in;
+    `digest` that of a token in the operators' file.
     """
 
     kind: Literal["token", "operator", "account"]
@@ -59,6 +60,7 @@ class Principal:
     token: int = 0
     expires: int | None = None
     sign_in: SignedIn | None = None
+    digest: str = ""
 
     @property
     def actor(self) -> str:
@@ -172,7 +174,9 @@ class TokenAccess:
             # The tokens of SQL still count: only those of the file are refused.
             log.error("operator tokens cannot be read", extra={"reason": str(error)})  # noqa: TRY400 - not a crash
             return None
-        return Principal("operator", found.name, FIRST_TENANT, found.scopes & EVERY_SCOPE) if found else None
+        if found is None:
+            return None
+        return Principal("operator", found.name, FIRST_TENANT, found.scopes & EVERY_SCOPE, digest=found.digest)
 
     async def _token(self, token: str) -> Principal | None:
         digest, now = digest_of_token(token), _clock()

@@ -2,11 +2,13 @@
 
 import hmac
 import logging
-from typing import Final, Literal
+from collections.abc import Awaitable, Collection
+from typing import Final, Literal, cast
 
 from fleet.adapters.redis.access.admissions import Admission, Admissions
 from fleet.adapters.redis.access.decisions import Asker, Decisions
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.sql.token_rows import FIRST_TENANT
 from fleet.ground.errors import Unavailable
 from fleet.roles.control.access import Principal
 
@@ -14,6 +16,8 @@ log = logging.getLogger(__name__)
 
 _LOCAL: Final = b"\x02"
 """The first byte of a MAC that no maker has."""
+_OPERATORS: Final = "voice_operators"
+"""Set of the operators of the file that have talked: the digest of the token, and the name."""
 
 
 class VoiceDevices:
@@ -27,7 +31,8 @@ class VoiceDevices:
     """
 
     def __init__(self, store: Store, key: bytes) -> None:
-        self._admissions, self._decisions, self._key = Admissions(store), Decisions(store), key
+        self._store, self._key = store, key
+        self._admissions, self._decisions = Admissions(store), Decisions(store)
 
     def mac_of(self, who: Principal) -> str:
         """Return the MAC of a principal's own device, the same for each of its requests."""
@@ -49,10 +54,36 @@ class VoiceDevices:
         """
         mac = self._mac(f"{kind} {number}")
         try:
-            if (await self._admissions.read(mac)).bound:
-                await self._decisions.renew(mac)
+            await self._end(mac)
         except Unavailable as error:
             log.warning("conversations of a browser not ended", extra={"device": mac, "reason": str(error)})
+
+    async def note(self, who: Principal) -> None:
+        """Remember that somebody talks whose token only the operators' file knows.
+
+        Raises:
+            Unavailable: Redis does not answer.
+        """
+        if who.digest:
+            await self._store.ask(self._store.client.sadd(_OPERATORS, f"{who.digest} {who.name}"))
+
+    async def end_removed(self, digests: Collection[str]) -> None:
+        """End the conversations of operators who have none of some tokens any more.
+
+        Raises:
+            Unavailable: Redis does not answer.
+        """
+        members = self._store.client.smembers(_OPERATORS)
+        for member in await self._store.ask(cast("Awaitable[set[str]]", members)):
+            digest, _, name = member.partition(" ")
+            if digest not in digests:
+                await self._end(self._mac(_operator(name)))
+                await self._store.ask(self._store.client.srem(_OPERATORS, member))
+                log.info("ended the conversations of a removed operator", extra={"operator": name})
+
+    async def _end(self, mac: str) -> None:
+        if (await self._admissions.read(mac)).bound:
+            await self._decisions.renew(mac)
 
     def _mac(self, subject: str) -> str:
         return ":".join(f"{byte:02x}" for byte in _LOCAL + self._derived(f"voice device {subject}")[:5])
@@ -65,4 +96,8 @@ def _subject(who: Principal) -> str:
     """Return whom a device belongs to: by number, because a name may be given again."""
     if who.token:
         return f"token {who.token}"
-    return f"account {who.sign_in.account}" if who.sign_in else f"{who.tenant} {who.actor}"
+    return f"account {who.sign_in.account}" if who.sign_in else _operator(who.name)
+
+
+def _operator(name: str) -> str:
+    return f"{FIRST_TENANT} operator:{name}"

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from fleet.adapters.files.operator_tokens import OperatorTokens, tokens_path
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.access.voice_tickets import VoiceTicket, VoiceTickets
 from fleet.core.permissions import DEVICES_COMMAND
+from fleet.roles.control.leader.operator_talks import OperatorTalks
 from tests.support.console_browser import ConsoleBrowser, add_account, console_browser
 from tests.support.control_server import FULL, ControlStage
 
@@ -52,6 +54,19 @@ async def test_a_revoked_token_ends_its_talks(stage: ControlStage) -> None:
     ticket = await taken(stage, (await stage.ask("POST /v1/talks", made["token"])).json())
     assert not await is_over(stage, ticket)
     assert (await stage.ask(f"DELETE /v1/tokens/{made['id']}")).status_code == 204
+    assert await is_over(stage, ticket)
+
+
+async def test_a_removed_operator_of_the_file_talks_no_more(stage: ControlStage) -> None:
+    settings, services = stage.services.settings, stage.services
+    file = OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir))
+    token = file.add("guest", frozenset({DEVICES_COMMAND}))
+    ticket = await taken(stage, (await stage.ask("POST /v1/talks", token)).json())
+    work = OperatorTalks(file, services.voice)
+    await work.look()
+    assert not await is_over(stage, ticket)
+    file.remove("guest")
+    await work.look()
     assert await is_over(stage, ticket)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fleet.adapters.files.operator_tokens import OperatorTokens, tokens_path
 from fleet.adapters.redis.shards.events import Outbox
 from fleet.adapters.sql.event_rows import StoredEvent
 from fleet.roles.control.agents.compiler import AgentCompiler
@@ -13,6 +14,7 @@ from fleet.roles.control.leader.job_devices import JobDevices
 from fleet.roles.control.leader.job_feeder import JobFeeder
 from fleet.roles.control.leader.job_removal import JobRemoval
 from fleet.roles.control.leader.lead import BackgroundPart
+from fleet.roles.control.leader.operator_talks import OperatorTalks
 from fleet.roles.control.leader.state_keeper import StateKeeper
 from fleet.roles.control.leader.tidying import Tidying
 from fleet.roles.control.services import ControlServices
@@ -34,6 +36,8 @@ def background_parts(services: ControlServices) -> list[BackgroundPart]:
     collector = EventCollector(Outbox(services.store), services.database, copies.refresh, offer, shards)
     lives = Lives(events=services.settings.event_days, conversations=services.settings.conversation_days)
     agents = AgentCompiler(services.database, services.store)
+    settings = services.settings
+    operators = OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir))
     return [
         BackgroundPart("agents", agents.run),
         BackgroundPart("tidying", Tidying(services.database, services.settings.audit_days).run),
@@ -44,5 +48,6 @@ def background_parts(services: ControlServices) -> list[BackgroundPart]:
         BackgroundPart("jobs", feeder.run),
         BackgroundPart("old jobs", JobRemoval(services.database, services.settings.job_days).run),
         BackgroundPart("desired states", keeper.run),
+        BackgroundPart("talks of operators", OperatorTalks(operators, services.voice).run),
         BackgroundPart("history", HistorySweeper(services.database, lives).run),
     ]

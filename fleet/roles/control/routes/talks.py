@@ -33,6 +33,7 @@ class TalkRoutes:
                 raise Problem(409, "taken", "the device of this token belongs to another tenant")
             await change.audit("talk.begin", f"device/{mac}")
             await change.pin()
+        await self._services.voice.note(who)
         owned = await self._services.voice.own(mac)
         secret = await self._tickets.issue(VoiceTicket(mac, owned.client, owned.generation))
         await self._own.refresh(mac)

@@ -56,6 +56,8 @@ class VoiceDoor:
         self._tickets, self._admissions = VoiceTickets(store), Admissions(store)
         self._logins, self._policy = logins, policy
         self._clients: set[Client] = set()
+        self._talking: dict[str, VoiceClient] = {}
+        """The last client of each device."""
 
     @property
     def clients(self) -> int:
@@ -97,8 +99,17 @@ class VoiceDoor:
             return
         log.info("voice client logged in as a device", extra={"device": ticket.device})
         open_session = functools.partial(self._logins.session, credentials)
-        with self._logins.followed(client, credentials):
-            await VoiceClient(client, ticket.device, open_session).run(first)
+        voice = VoiceClient(client, ticket.device, open_session)
+        # The broker would only close its session, without a reason.
+        if former := self._talking.get(ticket.device):
+            former.give_way()
+        self._talking[ticket.device] = voice
+        try:
+            with self._logins.followed(client, credentials):
+                await voice.run(first)
+        finally:
+            if self._talking.get(ticket.device) is voice:
+                del self._talking[ticket.device]
 
     async def _log_in(self, client: Client, ticket: VoiceTicket) -> Credentials | None:
         """Return the credentials of the device, as its bootstrap would; None if it is not admitted."""

@@ -14,7 +14,7 @@ from fleet.ground.tasks import single_exception
 from fleet.roles.gateway.client import Client, ClientGone
 from fleet.roles.gateway.voice.audio_channel import AudioChannel
 from fleet.wire.topics import down_topic, up_topic
-from fleet.wire.voice_websocket import NotHello, Sound, goodbye, is_kind, read_welcome, to_mqtt
+from fleet.wire.voice_websocket import TAKEN_OVER, NotHello, Sound, goodbye, is_kind, read_welcome, to_mqtt
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,14 @@ MOST_WAITING: Final = 200
 class VoiceEnded(FleetError):
     """The conversation is over; the text is the reason for the client."""
 
+    code: int = CloseCode.NORMAL_CLOSURE
+
+
+class TakenOver(VoiceEnded):
+    """Another client is this device now."""
+
+    code = TAKEN_OVER
+
 
 class VoiceClient:
     """One client.
@@ -52,7 +60,8 @@ class VoiceClient:
         self._mqtt = open_session(Reading([down_topic(mac)], self._receive, bound=1))
         self._connected = asyncio.Event()
         self._outgoing: asyncio.Queue[str | bytes | None] = asyncio.Queue(MOST_WAITING)
-        """Frames for the client; None is the server's goodbye."""
+        """Frames for the client; None ends the conversation."""
+        self._ending: VoiceEnded | None = None
         self._audio_waiting = 0
         self._early: list[str] = []
         """Messages that came before the server's hello: over MQTT they may, on a WebSocket the hello is first."""
@@ -79,15 +88,24 @@ class VoiceClient:
                 group.create_task(self._write(), name="voice writer")
                 group.create_task(self._read(hello), name="voice reader")
         except* FleetError as ended:
-            reason = single_exception(ended)
+            # The broker may have closed the session of this device first.
+            reason = self._ending or single_exception(ended)
             log.info("voice client ended", extra={"device": self._mac, "reason": str(reason)})
             if isinstance(reason, VoiceEnded):
-                await self._client.socket.close(CloseCode.NORMAL_CLOSURE, str(reason))
+                await self._client.socket.close(reason.code, str(reason))
             elif not isinstance(reason, ClientGone):
                 await self._client.socket.close(CloseCode.TRY_AGAIN_LATER, "the server cannot serve you now")
         finally:
             if self._audio:
                 self._audio.close()
+
+    def give_way(self) -> None:
+        """Let another client be the device."""
+        self._end(TakenOver("another client talks as this device"))
+
+    def _end(self, reason: VoiceEnded) -> None:
+        self._ending = reason
+        self._queue(None)
 
     async def _read(self, hello: bytes) -> None:
         async with asyncio.timeout(CONNECT_SECONDS):
@@ -145,7 +163,7 @@ class VoiceClient:
                 self._queue(frame)
             self._early = []
         elif is_kind(payload, "goodbye"):
-            self._queue(None)
+            self._end(VoiceEnded("the server said goodbye"))
         elif self._session:
             self._queue(payload.decode("utf-8", "replace"))
         elif len(self._early) < MOST_EARLY:
@@ -166,6 +184,6 @@ class VoiceClient:
         while True:
             frame = await self._outgoing.get()
             if frame is None:
-                raise VoiceEnded("the server said goodbye")
+                raise self._ending or VoiceEnded("the conversation is over")
             await self._client.send_frame(frame)
             self._audio_waiting -= isinstance(frame, bytes)
