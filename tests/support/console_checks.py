@@ -46,7 +46,7 @@ _FOREIGN = """([own, other, names, chinese]) => {
     return data.has(name?.split('.').pop()) && (isOwn(value) || !words.test(value));
   };
   const fine = (text) => !words.test(text) || isNative(text) || isOwn(text)
-    || text.split(' · ').every((part) => isOwn(part) || isPair(part));
+    || text.split(/ · |, /).every((part) => isOwn(part) || isPair(part));
   const found = [];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {

@@ -16,6 +16,7 @@ MOST_BYTES: Final = 1_500_000
 NOT_SHOWN: Final = (
     *("no-device", "nowhere", "new-group", "group", "events", "alert", "agent-try", "agent-assignments"),
     *("device-conversations", "device-events", "device-presence", "device-memory"),
+    *("rollout", "assets-rollout", "new-rollout", "new-assets"),
     *("start", "start-models", "start-language", "start-talk"),
 )
 """Places without a picture of their own."""

@@ -14,6 +14,7 @@ Language = Literal["en", "zh"]
 LOCALES: Final[dict[Language, str]] = {"en": "en-GB", "zh": "zh-CN"}
 WIDTHS: Final = {"desk": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
 DEVICE: Final = "#/devices/02:00:00:00:00:01"
+BOARD: Final = "board%3Dbread-compact-wifi"
 PLACES: Final = {
     "overview": "#/",
     "live": "#/live?device=02:00:00:00:00:01",
@@ -35,6 +36,10 @@ PLACES: Final = {
     "jobs": "#/jobs",
     "job": "#/jobs/2",
     "new-job": "#/jobs?make=1&query=tag.site%3Dberlin",
+    "rollout": "#/jobs/3",
+    "assets-rollout": "#/jobs/4",
+    "new-rollout": f"#/jobs?make=1&kind=firmware&image=2&query={BOARD}",
+    "new-assets": f"#/jobs?make=1&kind=assets&image=3&query={BOARD}",
     "firmware": "#/firmware",
     "announcements": "#/announcements",
     "talk": "#/talk",
@@ -92,17 +97,23 @@ DIALOGS: Final = (
     DialogPlace("pages/jobs.js", "job", "jobs.stop"),
     DialogPlace("parts/images.js", "firmware", "firmware.upload"),
     DialogPlace("parts/images.js", "firmware", "firmware.back"),
+    DialogPlace("parts/images.js", "rollout", "firmware.back"),
+    DialogPlace("pages/jobs.js", "rollout", "jobs.stop"),
     DialogPlace("pages/firmware.js", "firmware", "firmware.delete"),
     DialogPlace("pages/agents.js", "agents", "agents.make"),
     DialogPlace("pages/agents.js", "agent", "agents.publish"),
     DialogPlace("pages/agents.js", "agent", "delete"),
+    DialogPlace("pages/agents.js", "agent-versions", "agents.rollback"),
     DialogPlace("parts/provider.js", "models", "providers.make"),
-    DialogPlace("pages/providers.js", "models", "providers.delete"),
+    DialogPlace("parts/provider.js", "models", "providers.change"),
+    DialogPlace("parts/provider.js", "start-models", "start.add-of"),
+    DialogPlace("parts/admit.js", "start-device", "devices.add"),
+    DialogPlace("pages/providers.js", "models", "delete-of"),
     DialogPlace("pages/alerts.js", "alert", "alerts.acknowledge"),
     DialogPlace("pages/audit.js", "audit", "details"),
     DialogPlace("pages/accounts.js", "accounts", "accounts.make"),
     DialogPlace("pages/accounts.js", "accounts", "accounts.reset"),
-    DialogPlace("pages/accounts.js", "accounts", "accounts.delete"),
+    DialogPlace("pages/accounts.js", "accounts", "delete-of"),
     DialogPlace("pages/tokens.js", "tokens", "tokens.make"),
     DialogPlace("pages/tokens.js", "tokens", "tokens.revoke"),
 )
@@ -117,7 +128,7 @@ def catalogue(language: Language) -> dict[str, str]:
 def show(page: Page, place: str) -> None:
     """Show a page, and wait until it has read what it shows."""
     go(page, place)
-    expect(page.locator("main h1, dialog h2").first).to_be_visible()
+    expect(page.locator("main:not(.entry) h1, dialog h2").first).to_be_visible()
     expect(page.locator(".loading")).to_have_count(0)
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import pytest
 from sqlalchemy import insert, update
 
 from fleet.adapters.redis.access.activations import Activations
@@ -25,11 +26,13 @@ from fleet.adapters.sql.alert_schema import ALERT, ALERT_SUBJECT
 from fleet.adapters.sql.database import Database, database_url
 from fleet.adapters.sql.device_conditions import search_text
 from fleet.adapters.sql.event_rows import EventRows, NewEvent
+from fleet.adapters.sql.image_rows import ImageRows, NewImage
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import DEVICE, DEVICE_TAG, PRESENCE
 from fleet.core.memory import MemoryChanges
 from fleet.core.query.fields import version_number
 from fleet.ground.tasks import running
+from fleet.wire.control.images import ImageKind
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.reminders import Reminder
 from tests.support.control_server import FULL, ControlStage, control_stage, empty_control
@@ -40,12 +43,21 @@ from tests.support.offered_firmware import image_of
 
 T = TypeVar("T")
 Kind = Literal["full", "shown", "empty", "new"]
-LIMIT = 60.0
+LIMIT = 120.0
+LIMITS = (
+    "fleet.adapters.redis.client.retries.LIMIT_SECONDS",
+    "fleet.adapters.sql.database.LOOK_SECONDS",
+    "fleet.adapters.sql.database.WAIT_SECONDS",
+    "fleet.adapters.sql.device_matches._SECONDS",
+    "fleet.adapters.sql.engines.WAIT_SECONDS",
+)
+"""Of what waits for Redis and the database: a busy machine must not change the outcome."""
 FIRST = mac_number("02:00:00:00:00:01")
 COUNT = 64
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 NAMES = ("Kitchen", "Lobby", "厨房", "Room 12", "前台", "Garden", "Workshop", "客厅", "Library", "Canteen")
 BOARDS = ("bread-compact-wifi", "esp-box-3", "m5stack-core-s3", "lichuang-dev")
+IMAGE_KINDS: tuple[ImageKind, ...] = ("firmware", "assets")
 SITES = ("berlin", "shenzhen", "lyon")
 PUBLISHED = {"prompt": "You are the concierge of a hotel.\nAnswer briefly and politely.", "language": "en"}
 DRAFT = {**PUBLISHED, "prompt": f"{PUBLISHED['prompt']}\nOffer to call the reception.", "voice": {"speed": 1.1}}
@@ -60,10 +72,13 @@ class Texts:
     fact: str
     said: str
     error: str
+    board: str
 
 
-STRANGE = Texts(HOSTILE, f"self.{HOSTILE}"[:128], HOSTILE, HOSTILE, HOSTILE)
-FRIENDLY = Texts("Garden 3", "self.screen.set_theme", "Ada wakes at seven.", "Good night!", "no answer in 10 s")
+STRANGE = Texts(HOSTILE, f"self.{HOSTILE}"[:128], HOSTILE, HOSTILE, HOSTILE, HOSTILE)
+FRIENDLY = Texts(
+    "Garden 3", "self.screen.set_theme", "Ada wakes at seven.", "Good night!", "no answer in 10 s", "m5stack-core-s3"
+)
 """For pictures: a reader should not wonder about attacks."""
 
 
@@ -97,6 +112,12 @@ class ConsoleSite:
         found: list[ConsoleSite] = []
 
         async def work() -> None:
+            with pytest.MonkeyPatch.context() as patch:
+                for limit in LIMITS:
+                    patch.setattr(limit, LIMIT)
+                await serve_site()
+
+        async def serve_site() -> None:
             database, store = Database(database_url(await migrated_sqlite(folder / "fleet.db"))), await memory_store()
             serve = empty_control if kind == "new" else control_stage
             async with serve(database, store, folder, rate_control="10000/100000", **settings) as stage:
@@ -221,7 +242,8 @@ class ConsoleSite:
             await connection.execute(insert(DEVICE_TAG), tags)
             await connection.execute(insert(PRESENCE), presence)
             name = self._texts.name
-            named = update(DEVICE).where(DEVICE.c.mac == mac_number(self.macs[2])).values(name=name, notes=name)
+            named = update(DEVICE).where(DEVICE.c.mac == mac_number(self.macs[2]))
+            named = named.values(name=name, notes=name, board=self._texts.board)
             await connection.execute(named)
 
     async def _add_history(self) -> None:
@@ -248,6 +270,7 @@ class ConsoleSite:
         for version in ("2.4.2", "2.5.0"):
             await self._add_image(version)
         await self._add_image("words-7", "assets")
+        await self._add_own_image()
         await AccountRows(self.stage.database).add(1, "mia", "operator", "no hash", _now())
 
     async def _add_alert(self) -> None:
@@ -264,6 +287,13 @@ class ConsoleSite:
         headers = {"Content-Type": "application/octet-stream"}
         await self.ask(path, content=image_of(version, 3_000_000), headers=headers)
 
+    async def _add_own_image(self) -> None:
+        """Add an image of a board that a device itself has named."""
+        texts, hash_of_none = self._texts, "ab" * 32
+        version = texts.name if texts is STRANGE else "words-8"
+        image = NewImage("assets", texts.board, version, hash_of_none, 2_000_000, _now(), "account:mia")
+        await ImageRows(self.stage.database, 1).add(image)
+
     async def _add_jobs(self) -> None:
         site, tool = JobSite(self.stage.database, self.stage.services.store), "self.reboot"
         await site.lead()
@@ -277,6 +307,18 @@ class ConsoleSite:
         bad = await site.add_job(name="Restart Berlin", query="tag.site=berlin", policy=policy, **about)
         await site.prepare()
         await site.run(bad.id, lambda call: ("error", f"{tool}: {self._texts.error}"))
+        for kind in IMAGE_KINDS:
+            image = next(one for one in await ImageRows(self.stage.database, 1).list() if one.kind == kind)
+            order = {"kind": kind, kind: {"image": image.id}, "tool": "", "policy": policy}
+            given = await site.add_job(
+                name=f"{image.board} {image.version}"[:63],
+                query=f"board={BOARDS[0]}",
+                image=image,
+                created=_now() - 1_800_000,
+                **order,
+            )
+            await site.prepare()
+            await site.run(given.id, lambda call: ("error", self._texts.error))
 
 
 def _turns(

@@ -19,6 +19,20 @@ SAMPLE = ("device", "job", "alert", "agents")
 """Pages that the short run looks at in Chinese, in the dark, on a phone; the slow run looks at all."""
 
 
+HOLD_PLACES = """() => {
+  const [set, clear, held] = [setTimeout, clearTimeout, new Map()];
+  window.places = held;
+  window.setTimeout = (work, pause, ...more) => {
+    if (pause !== 300) return set(work, pause, ...more);
+    const name = -1 - held.size;
+    held.set(name, work);
+    return name;
+  };
+  window.clearTimeout = (name) => { if (!held.delete(name)) clear(name); };
+}"""
+"""Holds back what writes the place of a list into the address."""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with running_browser() as browser:
@@ -60,7 +74,9 @@ def page(desk: tuple[Visitor, Page]) -> Iterator[Page]:
     go(page, "#/")
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
     yield page
-    assert visitor.complaints == []
+    complaints = list(visitor.complaints)
+    visitor.complaints.clear()
+    assert complaints == []
 
 
 def forgive(visitor: Visitor, sign: str) -> None:
@@ -114,7 +130,8 @@ def test_an_error_in_a_query_is_shown_at_its_place(desk: tuple[Visitor, Page], p
 
 def test_hostile_texts_of_devices_stay_text(page: Page, site: ConsoleSite) -> None:
     go(page, "#/devices")
-    expect(page.get_by_role("grid").get_by_text(HOSTILE)).to_be_visible()
+    # A name, and a board.
+    expect(page.get_by_role("grid").get_by_text(HOSTILE)).to_have_count(2)
     go(page, f"#/devices/{site.macs[0]}/tools")
     expect(page.get_by_text(f"self.{HOSTILE}"[:128])).to_be_visible()
     page.get_by_text(f"self.{HOSTILE}"[:128]).click()
@@ -123,7 +140,7 @@ def test_hostile_texts_of_devices_stay_text(page: Page, site: ConsoleSite) -> No
     expect(page.get_by_text(HOSTILE)).to_have_count(3)
     page.get_by_role("button", name=f"Cancel: {HOSTILE}").first.click()
     expect(page.get_by_text(HOSTILE)).to_have_count(2)
-    for place in ("#/jobs/2", "#/alerts", "#/alerts/1"):
+    for place in ("#/jobs/2", "#/jobs/3", "#/alerts", "#/alerts/1"):
         go(page, place)
         expect(page.get_by_role("main").get_by_text(HOSTILE).first).to_be_visible()
     assert "owned" not in page.title()
@@ -147,6 +164,27 @@ def test_what_is_said_is_shown_word_by_word(page: Page, site: ConsoleSite) -> No
     site.run(site.let("turn.spoken", mac, turn="t-live", first_audio_ms=900, spoken_ms=1, interrupted=False))
     expect(log.get_by_role("img")).to_be_visible()
     assert "owned" not in page.title()
+
+
+def test_hostile_names_of_boards_and_images_stay_text(page: Page, site: ConsoleSite) -> None:
+    main = page.get_by_role("main")
+    go(page, "#/firmware")
+    expect(page.get_by_role("heading", name=HOSTILE, level=2)).to_be_visible()
+    row = page.get_by_role("region", name=HOSTILE).get_by_role("row").nth(1)
+    site.run(site.let("firmware.taken", site.macs[2], offer=f"{HOSTILE}-1"))
+    expect(main.get_by_role("link", name=f"job {HOSTILE}")).to_be_visible()
+    page.get_by_role("button", name="Upload an image").click()
+    assert page.locator("datalist option").evaluate_all("(all) => all.map((one) => one.value)").count(HOSTILE) == 1
+    page.keyboard.press("Escape")
+    row.get_by_role("button", name=f"Delete {HOSTILE}").click()
+    expect(page.get_by_role("dialog").get_by_role("heading", name=HOSTILE)).to_be_visible()
+    page.keyboard.press("Escape")
+    row.get_by_role("link", name="Roll out").click()
+    expect(page.get_by_role("combobox", name="Image").locator("option:checked")).to_have_text(f"{HOSTILE} · {HOSTILE}")
+    go(page, "#/jobs/4")
+    expect(page.get_by_role("heading", name=HOSTILE[:63], level=1)).to_be_visible()
+    expect(main.get_by_role("link", name=f"{HOSTILE} · {HOSTILE}")).to_be_visible()
+    assert page.title() != "owned"
 
 
 @pytest.mark.slow
@@ -203,6 +241,17 @@ def test_the_keyboard_suffices_for_the_list_of_devices(page: Page, site: Console
     expect(page.get_by_role("heading", name="Kitchen 1", level=1)).to_be_visible()
 
 
+def test_the_place_in_a_list_that_was_left_does_not_come_back(page: Page) -> None:
+    go(page, "#/devices")
+    page.evaluate(HOLD_PLACES)
+    page.get_by_role("grid", name="Devices").press("End")
+    page.wait_for_function("places.size === 1")
+    page.evaluate("() => { location.hash = '#/devices?filter=online'; for (const keep of places.values()) keep(); }")
+    expect(page.get_by_role("combobox", name="Query for devices")).to_have_value("online")
+    assert page.evaluate("location.hash").startswith("#/devices?filter=online")
+    page.reload()
+
+
 @pytest.mark.slow
 def test_a_job_is_made_after_a_dry_run(page: Page) -> None:
     go(page, "#/devices?filter=tag.site%3Dlyon")
@@ -241,6 +290,9 @@ def test_a_site_without_devices_says_what_to_do(visit: Visit, tmp_path: Path) ->
         expect(page.get_by_role("heading", name="Connect your first device")).to_be_visible()
         go(page, "#/devices")
         expect(page.get_by_text("There is no device yet")).to_be_visible()
+        go(page, "#/firmware")
+        expect(page.get_by_role("heading", name="There is no image yet")).to_be_visible()
+        expect(page.get_by_role("heading", name="Nothing was rolled out yet")).to_be_visible()
         page.goto("about:blank")
 
 

@@ -105,8 +105,9 @@ def test_a_killed_control_is_told_and_nothing_that_happened_meanwhile_is_missed(
         for name in names:
             expect(called.filter(has_text=name)).to_have_count(1)
         # A page that had not been opened before can be had, too.
-        go(page, "#/devices")
-        expect(page.get_by_role("heading", name="Devices", level=1)).to_be_visible()
+        for name in ("Devices", "Firmware"):
+            go(page, f"#/{name.lower()}")
+            expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
         page.close()
         visitor.leave()
         # Chromium itself tells of each request that found nobody.

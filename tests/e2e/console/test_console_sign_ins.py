@@ -9,6 +9,7 @@ from tests.support.browser import Visitor, running_browser
 from tests.support.console_page import go, sign_in_with_account
 from tests.support.console_places import PLACES, show
 from tests.support.console_site import ConsoleSite
+from tests.support.offered_firmware import image_of
 
 pytestmark = pytest.mark.slow
 PERSON = ("ling", "correct horse battery")
@@ -68,3 +69,26 @@ def test_a_late_answer_to_an_earlier_sign_in_does_not_end_this_one(
         show(page, "#/groups")
         page.close()
         visitor.leave()
+
+
+def test_an_upload_that_is_refused_leads_to_the_sign_in(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with ConsoleSite.running(tmp_path_factory.mktemp("console"), "empty") as site:
+        site.run(site.add_owner(*PERSON))
+        visitor = Visitor(browser)
+        page = sign_in_with_account(visitor.open(f"{site.url}/console/"), *PERSON)
+        show(page, "#/firmware")
+        page.get_by_role("main").get_by_role("button", name="Upload an image").first.click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_role("combobox", name="Board").fill("esp-box-3")
+        file = {"name": "a.bin", "mimeType": "application/octet-stream", "buffer": image_of("2.5.0")}
+        dialog.get_by_label("File").set_input_files(file)
+        site.run(site.end_sign_ins())
+        dialog.get_by_role("button", name="Upload an image").click()
+        expect(page.locator("main.entry").get_by_text("You were signed out")).to_be_visible()
+        sign_in_with_account(page, *PERSON)
+        show(page, "#/firmware")
+        page.close()
+        visitor.leave()
+        assert [one for one in visitor.complaints if "401" not in one] == []
