@@ -23,7 +23,7 @@ _VIOLATIONS = """async () => {
   const found = await axe.run(document, { resultTypes: ['violations'] });
   return found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)}`));
 }"""
-_OWNED = "() => document.title.includes('owned') || document.querySelector('main script, main img[src=x]') !== null"
+_OWNED = "() => document.title === 'owned' || document.querySelector('main script, main img[src=x]') !== null"
 _FOCUSED = "() => document.activeElement.outerHTML.slice(0, 120)"
 _IN_DIALOG = "() => document.activeElement?.closest('dialog') !== null"
 

@@ -32,7 +32,9 @@ def test_each_page_leads_to_the_sign_in_and_back(browser: Browser, tmp_path_fact
         site.run(site.add_owner(*PERSON))
         visitor = Visitor(browser)
         page = sign_in_with_account(visitor.open(f"{site.url}/console/"), *PERSON)
-        for place in (place for name, place in PLACES.items() if name not in QUIET):
+        for name, place in PLACES.items():
+            if name in QUIET:
+                continue
             show(page, "#/nowhere")
             page.reload()
             show(page, "#/nowhere")
@@ -42,6 +44,7 @@ def test_each_page_leads_to_the_sign_in_and_back(browser: Browser, tmp_path_fact
             sign_in_with_account(page, *PERSON)
             show(page, place)
             assert page.evaluate("location.hash") == place
+            assert [one for one in visitor.complaints if "401" not in one] == [], name
         page.close()
         visitor.leave()
         assert [one for one in visitor.complaints if "401" not in one] == []

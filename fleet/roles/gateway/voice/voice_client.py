@@ -59,9 +59,8 @@ class VoiceClient:
         # One at a time, so that the client gets its frames in order.
         self._mqtt = open_session(Reading([down_topic(mac)], self._receive, bound=1))
         self._connected = asyncio.Event()
-        self._outgoing: asyncio.Queue[str | bytes | None] = asyncio.Queue(MOST_WAITING)
-        """Frames for the client; None ends the conversation."""
-        self._ending: VoiceEnded | None = None
+        self._outgoing: asyncio.Queue[str | bytes | VoiceEnded] = asyncio.Queue(MOST_WAITING)
+        """Frames for the client, and what ends the conversation."""
         self._audio_waiting = 0
         self._early: list[str] = []
         """Messages that came before the server's hello: over MQTT they may, on a WebSocket the hello is first."""
@@ -88,8 +87,8 @@ class VoiceClient:
                 group.create_task(self._write(), name="voice writer")
                 group.create_task(self._read(hello), name="voice reader")
         except* FleetError as ended:
-            # The broker may have closed the session of this device first.
-            reason = self._ending or single_exception(ended)
+            # The broker may have closed the session of this device meanwhile.
+            reason = single_exception(ended.subgroup(VoiceEnded) or ended)
             log.info("voice client ended", extra={"device": self._mac, "reason": str(reason)})
             if isinstance(reason, VoiceEnded):
                 await self._client.socket.close(reason.code, str(reason))
@@ -101,11 +100,7 @@ class VoiceClient:
 
     def give_way(self) -> None:
         """Let another client be the device."""
-        self._end(TakenOver("another client talks as this device"))
-
-    def _end(self, reason: VoiceEnded) -> None:
-        self._ending = reason
-        self._queue(None)
+        self._queue(TakenOver("another client talks as this device"))
 
     async def _read(self, hello: bytes) -> None:
         async with asyncio.timeout(CONNECT_SECONDS):
@@ -163,7 +158,7 @@ class VoiceClient:
                 self._queue(frame)
             self._early = []
         elif is_kind(payload, "goodbye"):
-            self._end(VoiceEnded("the server said goodbye"))
+            self._queue(VoiceEnded("the server said goodbye"))
         elif self._session:
             self._queue(payload.decode("utf-8", "replace"))
         elif len(self._early) < MOST_EARLY:
@@ -174,7 +169,7 @@ class VoiceClient:
             self._audio_waiting += 1
             self._queue(packet)
 
-    def _queue(self, frame: str | bytes | None) -> None:
+    def _queue(self, frame: str | bytes | VoiceEnded) -> None:
         try:
             self._outgoing.put_nowait(frame)
         except asyncio.QueueFull:
@@ -183,7 +178,7 @@ class VoiceClient:
     async def _write(self) -> None:
         while True:
             frame = await self._outgoing.get()
-            if frame is None:
-                raise self._ending or VoiceEnded("the conversation is over")
+            if isinstance(frame, VoiceEnded):
+                raise frame
             await self._client.send_frame(frame)
             self._audio_waiting -= isinstance(frame, bytes)

@@ -12,7 +12,9 @@ export function EventLog({ device = "", kinds = "", title, none }) {
     signal)).items.reverse(), [device, kinds]);
   useEvents(kinds ? kinds.split(",") : ["device", "session", "turn", "tool", "job"], (events) => {
     if (events.some((one) => one.kind === "gap")) return found.again();
-    const fresh = events.filter((one) => one.id && (!device || one.device === device)).reverse();
+    // What came while the list was read may be in both.
+    const known = new Set((found.data ?? []).map((one) => one.id));
+    const fresh = events.filter((one) => one.id && !known.has(one.id) && (!device || one.device === device)).reverse();
     if (fresh.length && found.data) found.set([...fresh, ...found.data].slice(0, MOST));
   }, 300);
   return html`<${Loaded} of=${found}>${(items) => html`<${Card} title=${title ?? t("device.tab.events")}>
