@@ -81,14 +81,15 @@ export function useList(path, query = {}) {
 export const More = ({ of }) => of.next && html`<div class="more"><${Button} busy=${of.busy.value}
   onClick=${of.on}>${t("more")}<//></div>`;
 
-const AT_ONCE = 40;
+/** A query has at most 60 words, and half of them are `OR`. */
+const AT_ONCE = 30;
 const known = signal(/** @type {Map<string, string>} */ (new Map()));
 const asked = new Set();
 
 /** Return the names that are known by now, by MAC; the others are asked for. @param {string[]} macs */
 export function useNames(macs) {
   useEffect(() => {
-    const missing = macs.filter((mac) => !asked.has(mac));
+    const missing = [...new Set(macs)].filter((mac) => !asked.has(mac));
     for (let at = 0; at < missing.length; at += AT_ONCE) {
       const some = missing.slice(at, at + AT_ONCE);
       some.forEach((mac) => asked.add(mac));
