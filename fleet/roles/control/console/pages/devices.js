@@ -9,7 +9,8 @@ import { Windows } from "../parts/windows.js";
 
 const FIELDS = "mac,name,board,firmware,online,state,tags,last_seen";
 const FACETS = ["online", "state", "board", "firmware"];
-const MOST_MARKED = 50;
+/** Each is two words of a query, which has at most 60. */
+const MOST_MARKED = 30;
 /** The last list stays, so that one comes back to where one was. */
 let kept = /** @type {{key: string, windows: Windows}|null} */ (null);
 
