@@ -220,6 +220,8 @@ async def test_in_a_session_it_is_spoken_after_the_answer_and_never_over_it(desk
         desk.pauses.end(MAC, "t1", "spoken")
         event = await said(desk)
         assert (event.text, event.session, event.polite) == ("Tea is ready.", "s1", True)
+        await elapse(10)
+        assert desk.stage.redis.run("XLEN", inbox) == 1, "its end is waited for"
         desk.pauses.begin(MAC, event.turn)
         await desk.stage.resources.replies.write(desk.stage.shard.owner, MAC, event.turn, Reply("answered", event.text))
         desk.pauses.end(MAC, event.turn, "spoken")

@@ -235,3 +235,12 @@ async def test_of_many_calls_at_once_a_few_are_started_at_a_time_so_that_turns_c
             while not (record := await desk.queue.find(mac, "a")) or not record.over:
                 await elapse(0.05)
     assert held.begun == len(macs)
+
+
+async def test_a_call_has_the_form_of_the_devices_dialect(desk: Desk) -> None:
+    await desk.stage.resources.devices.describe(MAC, {"dialect": "registrar"})
+    await desk.put(call("a"))
+    async with desk.worker():
+        await elapse(1)
+    [sent] = desk.stage.sent()
+    assert sent["method"] == "mcp/tool/execute"
