@@ -91,6 +91,14 @@ def follow(reminder: Reminder, now: datetime, zone: tzinfo) -> Reminder | None:
     return replace(reminder, due=ms_of(next_time(time.fromisoformat(reminder.clock), now, zone)))
 
 
+def moved(reminder: Reminder, now: datetime, zone: tzinfo) -> Reminder:
+    """Return a reminder that is not due yet, a daily one at its time of day in a zone that may be another one now."""
+    if not reminder.clock:
+        return reminder
+    since = max(now, time_of(reminder) - timedelta(hours=12))
+    return replace(reminder, due=ms_of(next_time(time.fromisoformat(reminder.clock), since, zone)))
+
+
 def newest(reminder: Reminder, now: datetime, zone: tzinfo) -> Reminder:
     """Return a daily reminder at the last time that it was due; missed times before are left out."""
     if not reminder.clock:
@@ -152,7 +160,8 @@ def describe_span(span: timedelta) -> str:
 
 def _at(day: date, clock: time, zone: tzinfo) -> datetime:
     # With fold=0, Python takes a time that does not exist by the clock before the change, and one that comes twice as
-    # the first.
+    # the first. The first and the last days that Python knows have no time in some zones.
+    day = min(max(day, date.min + timedelta(days=2)), date.max - timedelta(days=2))
     return datetime.combine(day, clock, tzinfo=zone).astimezone(UTC)
 
 

@@ -19,6 +19,7 @@ from fleet.core.reminders import (
     follow,
     is_late,
     is_over,
+    moved,
     ms_of,
     newest,
 )
@@ -64,6 +65,12 @@ def test_what_is_no_time_is_refused_with_a_reason(moment: Moment, why: str) -> N
     assert why in str(due_at(moment, NOON, BERLIN))
 
 
+@pytest.mark.parametrize("zone", [BERLIN, ZoneInfo("America/New_York")])
+def test_the_first_and_the_last_day_of_all_are_no_time_in_any_zone(zone: ZoneInfo) -> None:
+    assert "is over" in str(due_at(Moment(clock=time(0), day=date.min), NOON, zone))
+    assert "more than a year" in str(due_at(Moment(clock=time(23, 59), day=date.max), NOON, zone))
+
+
 @pytest.mark.parametrize(
     ("now", "clock", "due"),
     [
@@ -93,6 +100,23 @@ def test_missed_times_of_a_daily_reminder_are_left_out() -> None:
     once = replace(daily, clock="")
     assert newest(once, NOON, BERLIN) is once
     assert newest(daily, utc(2026, 11, 20, 6), BERLIN) == daily
+
+
+@pytest.mark.parametrize(
+    ("zone", "due"),
+    [
+        (BERLIN, utc(2026, 11, 28, 7)),
+        (SHANGHAI, utc(2026, 11, 28, 0)),
+        (ZoneInfo("America/Los_Angeles"), utc(2026, 11, 28, 16)),
+        (ZoneInfo("Pacific/Auckland"), utc(2026, 11, 28, 19)),
+    ],
+)
+def test_a_daily_one_comes_next_at_its_time_in_another_zone(zone: ZoneInfo, due: datetime) -> None:
+    daily = Reminder(id="a", text="Up!", due=ms_of(utc(2026, 11, 28, 7)), clock="08:00")
+    assert moved(daily, NOON, zone) == replace(daily, due=ms_of(due))
+    assert moved(replace(daily, clock=""), NOON, zone) == replace(daily, clock="")
+    first = replace(daily, due=ms_of(utc(2026, 12, 24, 7)))
+    assert abs(moved(first, NOON, zone).due - first.due) <= 12 * 3_600_000, "it begins on a later day"
 
 
 @pytest.mark.parametrize(

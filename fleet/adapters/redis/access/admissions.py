@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.keys import DEVICE_SECONDS, prefix
 from fleet.core.admission import PinMethod, Policy, Verdict
 from fleet.wire.firmware_offer import OFFERS, FirmwareOffer
@@ -214,6 +215,7 @@ class Admissions:
             pipe.hdel(key, "tz")
         pipe.persist(key)
         await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+        await Reminders(self._store).look_again(mac)
 
     async def _change(self, mac: str, what: Change, until: int, *words: str) -> tuple[bool, int]:
         names, shard = self._store.keys, self._store.keys.shard(mac)

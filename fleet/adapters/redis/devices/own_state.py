@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.keys import DEVICE_SECONDS
 
 
@@ -36,3 +37,5 @@ class OwnState:
                 pipe.expire(self._store.keys.persona(mac), DEVICE_SECONDS)
         if values:
             await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute()))
+        for mac in (one for one, settings in values.items() if "timezone" in settings):
+            await Reminders(self._store).look_again(mac)

@@ -88,6 +88,19 @@ class Reminders:
         found = [REMINDERS.decode(text) for text in await self._store.ask(cast("Awaitable[list[str]]", asked))]
         return sorted(found, key=lambda one: (one.due, one.id))
 
+    async def has(self, mac: str, reminder: str) -> bool:
+        """Return whether a device has a reminder."""
+        return await self._store.ask(self._store.client.hexists(self._store.keys.reminders(mac), reminder))
+
+    async def look_again(self, mac: str) -> None:
+        """Let the owner look at all reminders of a device within seconds: its time zone was changed."""
+        keys = self._store.keys
+        ids = await self._store.ask(cast("Awaitable[list[str]]", self._store.client.hkeys(keys.reminders(mac))))
+        if ids:
+            at_once = {f"{mac}|{one}": 0 for one in ids}
+            asked = self._store.client.zadd(keys.reminders_due(keys.shard(mac)), at_once, xx=True)
+            await self._store.ask(cast("Awaitable[int]", asked))
+
     async def cancel(self, mac: str, ids: Sequence[str]) -> int:
         """Delete some reminders of a device; return how many there were."""
         return await self._cancel(mac, ids) if ids else 0

@@ -6,6 +6,7 @@ that way; it takes none twice.
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Literal, assert_never
 from weakref import WeakValueDictionary
@@ -47,8 +48,15 @@ REPLY_SECONDS: Final = 60.0
 SESSION_SECONDS: Final = 90.0
 """Longest time in which a device in a session is not interrupted."""
 _LOOK_SECONDS: Final = 0.2
+_CANCELLED: Final = "it was cancelled"
 
+Wanted = Callable[[], Awaitable[bool]]
+"""Returns whether an announcement is still to be told."""
 State = Literal["spoken", "sent", "taken", "played", "cut_short", "shown"]
+
+
+async def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ class DeviceDelivery:
     mac: str
     announcement: DeviceAnnouncement
     delivery: ClipDelivery
+    wanted: Wanted
 
     @property
     def turn(self) -> str:
@@ -86,7 +95,9 @@ class AnnouncementDelivery:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """A device gets one announcement at a time: firmware ignores a clip while it plays another one."""
 
-    async def deliver(self, shard: Shard, mac: str, call: str, announcement: DeviceAnnouncement) -> Outcome:
+    async def deliver(
+        self, shard: Shard, mac: str, call: str, announcement: DeviceAnnouncement, wanted: Wanted = _always
+    ) -> Outcome:
         """Deliver an announcement, or go on with a delivery that another owner began.
 
         Args:
@@ -94,6 +105,7 @@ class AnnouncementDelivery:
             mac: The device.
             call: The id of the operator's call, or of the reminder.
             announcement: The text, and the ways.
+            wanted: Asked before each way is taken: a device may have to wait for its turn.
 
         Returns:
             `ok` with the way and what became of it, such as `notify: played`. `not_sent`: no way was left, and nothing
@@ -105,9 +117,8 @@ class AnnouncementDelivery:
         """
         turn = self._turns.setdefault(mac, asyncio.Lock())
         async with turn:
-            return await self._deliver(
-                DeviceDelivery(shard, mac, announcement, ClipDelivery.of(shard.number, mac, call))
-            )
+            delivery = ClipDelivery.of(shard.number, mac, call)
+            return await self._deliver(DeviceDelivery(shard, mac, announcement, delivery, wanted))
 
     async def _deliver(self, order: DeviceDelivery) -> Outcome:
         announcement = order.announcement
@@ -122,6 +133,8 @@ class AnnouncementDelivery:
                 continue
             if (way == "speech" and not speaks) or (way == "notify" and speaks):
                 continue
+            if not await order.wanted():
+                return Outcome("not_sent", _CANCELLED)
             if state := await self._take(order, way, device):
                 return _outcome(way, state)
             device, speaks = await self._look(order.mac)
@@ -167,7 +180,7 @@ class AnnouncementDelivery:
         while clock() < until and await self._session(order.mac):
             await self._pauses.wait(order.mac)
             session = await self._session(order.mac)
-            if session is None:
+            if session is None or not await order.wanted():
                 break
             await self._deliveries.note(order.shard.owner, order.delivery, "speech")
             said = SayEvent(
@@ -218,7 +231,7 @@ class AnnouncementDelivery:
         if faults >= MOST_FAULTS:
             return None
         clip = await self._clip(order)
-        if clip is None:
+        if clip is None or not await order.wanted():
             return None
         await self._deliveries.note(order.shard.owner, order.delivery, "notify", clip[0])
         url = base + clip_path(self._resources.keys, order.delivery)

@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
+from functools import partial
 from typing import Final
 
 from fleet.adapters.redis.devices.reminders import CLAIM_SECONDS, ClaimedReminder, Reminders, Waiting
@@ -117,11 +118,11 @@ class ReminderRunner:
 
     async def _announce(self, shard: Shard, claimed: ClaimedReminder, now: datetime) -> None:
         begun, mac = claimed.begun, claimed.mac
-        if claimed.reminder.due > core.ms_of(now):
-            # A device woke up for one that is not due yet: a daily one that was told already.
-            await self._reminders.end(shard.owner, claimed, claimed.reminder)
-            return None
         zone = own_zone(claimed.timezone, self._settings.timezone)
+        if claimed.reminder.due > core.ms_of(now):
+            # A device woke up for a daily one that was told already, or its time zone was changed.
+            await self._reminders.end(shard.owner, claimed, core.moved(claimed.reminder, now, zone))
+            return None
         reminder = core.newest(claimed.reminder, begun, zone)
         if core.is_over(reminder, begun):
             return await self._finish(shard, claimed, reminder, "expired", zone)
@@ -129,13 +130,15 @@ class ReminderRunner:
             return await self._finish(shard, claimed, reminder, "lost", zone)
         text = core.announced(reminder, begun, zone, self._language)
         announcement = DeviceAnnouncement(text, reminder.language, reminder=True)
-        outcome = await self._delivery.deliver(shard, mac, f"reminder {reminder.id} {core.ms_of(begun)}", announcement)
+        call = f"reminder {reminder.id} {core.ms_of(begun)}"
+        wanted = partial(self._reminders.has, mac, reminder.id)
+        outcome = await self._delivery.deliver(shard, mac, call, announcement, wanted)
         if outcome.status == "ok":
             return await self._finish(shard, claimed, reminder, outcome.text.partition(":")[0], zone)
         waiting: Waiting = "offline" if outcome.text == OFFLINE else "session"
         look = min(now + AGAIN, core.time_of(reminder) + core.KEPT + timedelta(seconds=1))
-        await self._reminders.wait(shard.owner, claimed, reminder, look, waiting)
-        log.info("reminder waits", extra={"reminder": reminder.id, "for": waiting})
+        if await self._reminders.wait(shard.owner, claimed, reminder, look, waiting):
+            log.info("reminder waits", extra={"reminder": reminder.id, "for": waiting})
         return None
 
     async def _finish(self, shard: Shard, claimed: ClaimedReminder, reminder: Reminder, end: str, zone: tzinfo) -> None:

@@ -14,6 +14,7 @@ from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.announcements.clips import Clip, Clips
 from fleet.adapters.redis.announcements.deliveries import Deliveries
 from fleet.adapters.redis.devices.forgetting import erase
+from fleet.adapters.redis.devices.own_state import OwnState
 from fleet.adapters.redis.devices.reminders import SHARE, most_of_shard
 from fleet.adapters.redis.sessions.replies import Reply
 from fleet.adapters.redis.shards.leases import Leases
@@ -41,6 +42,8 @@ class House:
         self.stage, self.kept = stage, stage.resources.reminders
         self.clips, self.deliveries = Clips(stage.resources.store), Deliveries(stage.resources.store)
         self.pauses, self._made = AnswerPauses(), 0
+        self.voice = True
+        """Whether clips are made."""
 
     @property
     def now(self) -> datetime:
@@ -58,11 +61,16 @@ class House:
 
     async def _make_clips(self) -> None:
         while True:
-            orders = [one for one in self.stage.edge_commands() if isinstance(one, MakeClipCommand)]
-            for order in orders[self._made :]:
+            for order in self.orders()[self._made :] if self.voice else ():
                 self._made += 1
                 await self.clips.put(order.clip, Clip(b"sound of " + order.text.encode(), CLIP_MS))
             await elapse(0.5)
+
+    def orders(self) -> list[MakeClipCommand]:
+        return [one for one in self.stage.edge_commands() if isinstance(one, MakeClipCommand)]
+
+    def inbox(self) -> Any:
+        return self.stage.redis.run("XRANGE", self.stage.resources.store.keys.inbox(0), "-", "+")
 
     async def set(self, seconds: float = 10, name: str = "r1", **more: Any) -> Reminder | str:
         due = ms_of(self.now + timedelta(seconds=seconds))
@@ -97,9 +105,8 @@ class House:
         await self.deliveries.close(delivery, "closed", CLIP_MS)
 
     async def said(self) -> SayEvent:
-        inbox = self.stage.resources.store.keys.inbox(0)
         while True:
-            entries = self.stage.redis.run("XRANGE", inbox, "-", "+")
+            entries = self.inbox()
             events = [EDGE_EVENTS.decode(dict(zip(words[::2], words[1::2], strict=True))["m"]) for _, words in entries]
             if found := [one for one in events if isinstance(one, SayEvent)]:
                 return found[-1]
@@ -163,8 +170,7 @@ async def test_in_a_session_it_is_spoken_after_the_answer(house: House) -> None:
     async with house.worker():
         await house.set(5)
         await elapse(30)
-        inbox = house.stage.resources.store.keys.inbox(0)
-        assert not house.stage.redis.run("XRANGE", inbox, "-", "+"), "the answer is still spoken"
+        assert not house.inbox(), "the answer is still spoken"
         house.pauses.end(MAC, "t1", "spoken")
         event = await house.said()
         assert (event.text, event.reminder, event.polite) == ("Reminder: Text of r1.", True, True)
@@ -334,6 +340,53 @@ async def test_one_that_is_looked_at_too_soon_waits_for_its_time(house: House) -
         assert house.shown() == []
         await house.until_gone()
     assert house.shown() == ["Reminder: Text of r1."]
+
+
+async def test_a_daily_one_comes_at_its_time_of_the_day_in_the_zone_that_its_device_gets(house: House) -> None:
+    await house_zone(house, "UTC")
+    due = (house.now + timedelta(hours=3)).replace(second=0, microsecond=0)
+    await house.set((due - house.now).total_seconds(), "daily", clock=f"{due:%H:%M}")
+    await house.set(600, "once")
+    async with house.worker():
+        for change in (Admissions(house.stage.resources.store).set_timezone(MAC, "Asia/Shanghai"), own_zone(house)):
+            before = [one.due for one in await house.kept.read(MAC)]
+            await change
+            await elapse(LOOK_SECONDS + 1)
+            once, daily = await house.kept.read(MAC)
+            zone = ZoneInfo((await OwnState(house.stage.resources.store).read([MAC]))[MAC]["timezone"])
+            local = datetime.fromtimestamp(daily.due / 1000, zone)
+            assert (f"{local:%H:%M}", once.due) == (daily.clock, before[0]) and daily.due != before[1]
+            assert house.now < local < house.now + timedelta(hours=24)
+    assert house.shown() == []
+
+
+async def own_zone(house: House) -> None:
+    await OwnState(house.stage.resources.store).write({MAC: {"timezone": "America/New_York"}})
+
+
+async def test_one_that_is_cancelled_during_the_answer_before_it_is_not_spoken(house: House) -> None:
+    await house.stage.open()
+    house.pauses.begin(MAC, "t1")
+    async with house.worker():
+        await house.set(5)
+        await elapse(30)
+        assert await house.kept.cancel(MAC, ["r1"]) == 1
+        house.pauses.end(MAC, "t1", "spoken")
+        await elapse(300)
+    assert not house.inbox() and house.shown() == []
+
+
+async def test_one_that_is_cancelled_while_its_clip_is_made_is_not_told(house: House) -> None:
+    await house.describe("2.5.0")
+    house.voice = False
+    async with house.worker():
+        await house.set(5)
+        while not house.orders():
+            await elapse(0.05)
+        assert await house.kept.cancel(MAC, ["r1"]) == 1
+        house.voice = True
+        await elapse(300)
+    assert house.notices() == [] and house.shown() == []
 
 
 async def test_a_cancelled_one_is_not_told_and_none_of_it_is_left(house: House) -> None:
