@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, Row, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, CursorResult, Row, delete, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fleet.adapters.sql.account_schema import ACCOUNT, SIGN_OUT
@@ -45,10 +45,14 @@ class AccountRows:
             return (await connection.execute(select(ACCOUNT.c.id).limit(1))).first() is not None
 
     async def named(self, tenant: str, name: str) -> tuple[AccountRow, str] | None:
-        """Return an account with the hash of its password, by the slug of its tenant and its name."""
-        found = select(ACCOUNT).join(TENANT, TENANT.c.id == ACCOUNT.c.tenant)
+        """Return an account with the hash of its password, by the slug of its tenant and its name in any case.
+
+        Accounts of earlier versions may differ by case only: then the name as it is counts, else the oldest of them.
+        """
+        found = select(ACCOUNT).join(TENANT, TENANT.c.id == ACCOUNT.c.tenant).where(TENANT.c.slug == tenant, _is(name))
+        first = found.order_by((ACCOUNT.c.name == name).desc(), ACCOUNT.c.id).limit(1)
         async with self._sql.reading() as connection:
-            row = (await connection.execute(found.where(TENANT.c.slug == tenant, ACCOUNT.c.name == name))).one_or_none()
+            row = (await connection.execute(first)).one_or_none()
         return None if row is None else (_account(row), row.password)
 
     async def password(self, tenant: int, account: int) -> str:
@@ -105,12 +109,16 @@ class AccountRows:
         """Add an account with the hash of its password.
 
         Raises:
-            NameTaken: The tenant has an account with this name.
+            NameTaken: The tenant has an account with this name, if also in another case.
         """
+        await self.lock(tenant)
         values = {"tenant": tenant, "name": name, "role": role, "password": password, "created": now}
         statement = insert(ACCOUNT).values(**new_number(self._sql, ACCOUNT), **values).returning(ACCOUNT)
         try:
             async with self._sql.writing() as connection:
+                same = select(ACCOUNT.c.name).where(ACCOUNT.c.tenant == tenant, _is(name)).limit(1)
+                if known := (await connection.execute(same)).scalar_one_or_none():
+                    raise NameTaken(f"there is an account {known} already")
                 return _account((await connection.execute(statement)).one())
         except IntegrityError as error:
             raise NameTaken(f"there is an account {name} already") from error
@@ -156,6 +164,10 @@ class SignOuts:
         async with self._sql.writing() as connection:
             statement = delete(SIGN_OUT).where(SIGN_OUT.c.until <= now)
             return cast("CursorResult[Any]", await connection.execute(statement)).rowcount
+
+
+def _is(name: str) -> ColumnElement[bool]:
+    return func.lower(ACCOUNT.c.name) == name.lower()
 
 
 def _account(row: Row[Any]) -> AccountRow:

@@ -1,7 +1,12 @@
 """Accounts: the first owner by a code, further ones, and who may change whom."""
 
+import asyncio
 from pathlib import Path
 
+from sqlalchemy import insert
+
+from fleet.adapters.sql.account_rows import AccountRows
+from fleet.adapters.sql.account_schema import ACCOUNT
 from fleet.adapters.sql.database import Database
 from fleet.core.permissions import ACCOUNTS_WRITE, ROLES, SCOPES
 from tests.integration.control.test_access import is_problem
@@ -84,6 +89,7 @@ async def test_requests_that_are_not_valid_are_refused(stage: ControlStage) -> N
     await stage.ask("POST /v1/accounts", json=NEW)
     for body, status, code in (
         (NEW, 409, "name-taken"),
+        ({**NEW, "name": "LinG"}, 409, "name-taken"),
         ({**NEW, "password": "eleven char"}, 422, "invalid"),
         ({**NEW, "password": "x" * 201}, 422, "invalid"),
         ({**NEW, "role": "king"}, 422, "invalid"),
@@ -91,6 +97,30 @@ async def test_requests_that_are_not_valid_are_refused(stage: ControlStage) -> N
     ):
         assert is_problem(await stage.ask("POST /v1/accounts", json=body), status, code), body
     assert (await stage.ask("POST /v1/accounts", STRANGER, json=NEW)).status_code == 201, "names are of a tenant"
+
+
+async def test_a_name_in_another_case_is_the_same_account(stage: ControlStage) -> None:
+    made = (await stage.ask("POST /v1/accounts", json=NEW)).json()
+    async with console_browser(stage) as browser:
+        assert (await browser.sign_in("LING")).json()["name"] == "ling"
+    # An earlier version made accounts that differ by case only.
+    password = await stage.services.passwords.hash("another horse battery")
+    old = {"tenant": 1, "name": "Ling", "role": "viewer", "password": password, "created": 1}
+    async with stage.database.writing() as connection:
+        await connection.execute(insert(ACCOUNT).values(id=made["id"] + 1, **old))
+    rows = AccountRows(stage.database)
+    found = {name: await rows.named("default", name) for name in ("ling", "Ling", "LING")}
+    numbers = {name: one and one[0].id - made["id"] for name, one in found.items()}
+    assert numbers == {"ling": 0, "Ling": 1, "LING": 0}
+
+
+async def test_of_accounts_that_are_made_at_once_one_has_the_name(stage: ControlStage) -> None:
+    async with asyncio.TaskGroup() as group:
+        asked = [
+            group.create_task(stage.ask("POST /v1/accounts", json={**NEW, "name": name}))
+            for name in ("ling", "Ling", "LING")
+        ]
+    assert sorted(one.result().status_code for one in asked) == [201, 409, 409]
 
 
 async def test_a_key_of_a_request_with_a_password_keeps_no_fast_hash_of_it(stage: ControlStage) -> None:

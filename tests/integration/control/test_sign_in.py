@@ -286,6 +286,7 @@ async def test_wrong_passwords_are_limited_and_lock_nobody_out_who_signed_in_bef
         known = {"Cookie": f"__Host-fleet-known-{owner.client.base_url.port}={owner.cookies['__Host-fleet-known']}"}
         for name in ("ling", "nobody"):
             assert await tries(name, "192.0.2.1", 7) == ["wrong-password"] * 5 + ["too-many-requests"] * 2
+        assert await tries("LING", "192.0.2.1", 1) == ["too-many-requests"], "it is the same account"
         for number in range(2, 20):
             await tries("ling", f"192.0.2.{number}", 3)
         assert await tries("ling", "192.0.2.99", 1) == ["too-many-requests"], "the account is locked for strangers"

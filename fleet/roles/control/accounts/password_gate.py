@@ -55,7 +55,7 @@ class PasswordGate:
         owner, _ = self._browsers.recognise(request)
         known = found is not None and found[0].id == owner
         if not known:
-            self._name(request, f"{tenant}/{name}")
+            self._name(request, f"{tenant}/{name.lower()}")
         kept = found[1] if found is not None else self.passwords.nobody
         right = await self._matches(kept, password, known=known)
         if found is None or not right or found[0].disabled:
