@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
 from fleet.wire.agents import AgentDocument
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import NUMBER, Shape, Time
 
 ObjectName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
 Notes = Annotated[str, StringConstraints(max_length=4000)]
@@ -86,7 +86,7 @@ class Rollback(Shape):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"number": 1}]})
 
-    number: Annotated[int, Field(ge=1, le=1_000_000)]
+    number: Annotated[int, Field(ge=1, le=1_000_000), NUMBER]
 
 
 class Trial(Shape):
@@ -116,9 +116,9 @@ class NewAssignment(Shape):
     model_config = ConfigDict(json_schema_extra={"examples": [{"site": True}]})
 
     device: Annotated[str, StringConstraints(max_length=32)] | None = None
-    group: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    group: Annotated[int, Field(ge=1, le=2**53), NUMBER] | None = None
     site: Literal[True] | None = None
-    rank: Annotated[int, Field(ge=-1000, le=1000)] = 0
+    rank: Annotated[int, Field(ge=-1000, le=1000), NUMBER] = 0
 
 
 class Assignment(Shape):

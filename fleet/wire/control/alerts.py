@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from fleet.wire.alert_names import AlertRule
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import NUMBER, Shape, Time
 
 
 class Alert(Shape):
@@ -58,5 +58,5 @@ class AlertRuleChange(Shape):
     rule: AlertRule
     enabled: bool | None = None
     thresholds: Annotated[
-        dict[str, Annotated[float, Field(allow_inf_nan=False)]], Field(default_factory=dict, max_length=10)
+        dict[str, Annotated[float, Field(allow_inf_nan=False), NUMBER]], Field(default_factory=dict, max_length=10)
     ]

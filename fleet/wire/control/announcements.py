@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 from fleet.wire.announcements import LONGEST_TEXT, USUAL_WAYS, Way
 from fleet.wire.control.device_texts import Mac, QueryText
 from fleet.wire.control.jobs import LONGEST_LIFE, Job, hours
-from fleet.wire.control.shapes import Shape
+from fleet.wire.control.shapes import NUMBER, Shape
 
 
 class AnnouncementRequest(Shape):
@@ -28,11 +28,11 @@ class AnnouncementRequest(Shape):
     fetched and played by an idle device (firmware 2.5); shown; kept for the next session."""
     quiet: Annotated[str, AfterValidator(hours)] = ""
     """Hours in which a device is left alone, in its own time zone, such as `22:00-07:00`."""
-    expires_seconds: Annotated[int, Field(ge=1, le=LONGEST_LIFE)] = 3600
+    expires_seconds: Annotated[int, Field(ge=1, le=LONGEST_LIFE), NUMBER] = 3600
     """After that, devices that were not told are given up."""
-    rate: Annotated[float, Field(gt=0, le=5_000, allow_inf_nan=False)] = 100
+    rate: Annotated[float, Field(gt=0, le=5_000, allow_inf_nan=False), NUMBER] = 100
     """Devices a second."""
-    window: Annotated[int, Field(ge=1, le=10_000)] = 5_000
+    window: Annotated[int, Field(ge=1, le=10_000), NUMBER] = 5_000
     """Devices that are told at a time."""
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import NUMBER, Shape, Time
 
 LONGEST_TEXT = 4_000
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_TEXT)]
@@ -17,7 +17,7 @@ class ToolCallRequest(Shape):
     model_config = ConfigDict(json_schema_extra={"examples": [{"arguments": {"volume": 40}}]})
     arguments: Annotated[dict[str, Any], Field(default_factory=dict, max_length=64)]
     """They must fit the tool's schema."""
-    within: Annotated[int, Field(ge=1, le=3600)] = 60
+    within: Annotated[int, Field(ge=1, le=3600), NUMBER] = 60
     """Seconds in which the call may be sent to the device; after that it ends as `not_sent`."""
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet.wire.control.shapes import GivenTime, Shape, Time
+from fleet.wire.control.shapes import NUMBER, GivenTime, Shape, Time
 
 
 class RecordedConversation(Shape):
@@ -32,7 +32,7 @@ class ConversationSearch(ConversationFilter):
 
     words: Annotated[str, Field(max_length=200)] = ""
     cursor: Annotated[str, Field(max_length=2_000)] = ""
-    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    limit: Annotated[int, Field(ge=1, le=500), NUMBER] = 50
 
 
 class ConversationTurn(Shape):

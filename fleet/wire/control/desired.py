@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from fleet.ground.local_time import offset
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import NUMBER, Shape, Time
 from fleet.wire.property_states import PropertyPolicy, PropertyState
 
 LARGEST_ARGUMENTS = 2_000
 """Characters of the arguments of a tool as text."""
 PropertyName = Literal["volume", "brightness", "theme", "timezone", "language"]
 """A property that can be read back."""
-_Percent = Annotated[int, Field(ge=0, le=100)]
+_Percent = Annotated[int, Field(ge=0, le=100), NUMBER]
 _ToolName = Annotated[str, StringConstraints(pattern=r"^[\w.-]{1,128}$")]
 
 
@@ -40,7 +40,7 @@ class DesiredValues(Shape):
     theme: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,32}$")] | None = None
     timezone: Annotated[str, StringConstraints(max_length=63), AfterValidator(_zone)] | None = None
     language: Annotated[str, StringConstraints(pattern="^[a-z]{2}$")] | None = None
-    agent: Annotated[int, Field(ge=1, lt=2**62)] | None = None
+    agent: Annotated[int, Field(ge=1, lt=2**62), NUMBER] | None = None
     tools: (
         Annotated[dict[_ToolName, Annotated[dict[str, Any] | None, AfterValidator(_small)]], Field(max_length=16)]
         | None

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 
 from fleet.wire.control.jobs import LONGEST_LIFE
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import NUMBER, Shape, Time
 
 CommandState = Literal[
     "queued", "waiting", "sent", "ok", "error", "unknown", "expired", "superseded", "cancelled", "skipped"
@@ -25,7 +25,7 @@ class DeviceCommandRequest(Shape):
     tool: Annotated[str, StringConstraints(min_length=1, max_length=128)]
     arguments: Annotated[dict[str, Any], Field(default_factory=dict, max_length=64)]
     """They must fit the tool's schema."""
-    expires_seconds: Annotated[int, Field(ge=1, le=LONGEST_LIFE)] = 24 * 3600
+    expires_seconds: Annotated[int, Field(ge=1, le=LONGEST_LIFE), NUMBER] = 24 * 3600
     """After that it is given up, if it was not sent."""
     key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{0,32}$")] = ""
     """An older command of the device with the same key gives way, unless it was sent; empty for none."""

@@ -16,7 +16,7 @@ from fleet.wire.control.device_texts import (
     Tags,
     TagValue,
 )
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import NUMBER, Shape, Time
 
 FilterText = Annotated[str, Field(max_length=2000, description="A query: docs/reference/queries.md.")]
 
@@ -53,7 +53,7 @@ class DeviceQuery(Shape):
 
     filter: FilterText = ""
     cursor: Annotated[str, Field(max_length=2_000, description="`next` of the page before.")] = ""
-    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    limit: Annotated[int, Field(ge=1, le=500), NUMBER] = 50
     fields: Annotated[str, Field(max_length=400, description="Fields of each device, with commas between them.")] = ""
     sort: Literal["mac", "name", "last_seen", "-last_seen"] = "mac"
     count: Annotated[bool, Field(description="Whether to count the devices, up to 10,000.")] = False
@@ -220,7 +220,7 @@ class DebugTime(Shape):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"minutes": 10}]})
 
-    minutes: Annotated[float, Field(ge=0, le=24 * 60)] = 10.0
+    minutes: Annotated[float, Field(ge=0, le=24 * 60), NUMBER] = 10.0
 
 
 class TenantChoice(Shape):

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import NUMBER, Shape, Time
 
 
 class EventQuery(Shape):
@@ -17,15 +17,15 @@ class EventQuery(Shape):
     kinds: Annotated[str, Field(max_length=1_000)] = ""
     filter: Annotated[str, Field(max_length=2_000)] = ""
     device: Annotated[str, Field(max_length=40)] = ""
-    after: Annotated[int | None, Field(ge=0, le=2**62)] = None
-    limit: Annotated[int, Field(ge=1, le=500)] = 100
+    after: Annotated[int | None, Field(ge=0, le=2**62), NUMBER] = None
+    limit: Annotated[int, Field(ge=1, le=500), NUMBER] = 100
     newest: bool = False
 
 
 class Event(Shape):
     """Something that happened. `data` depends on the kind (docs/operating/events.md); `device` is a MAC, or null."""
 
-    id: Annotated[int, Field(ge=0)]
+    id: Annotated[int, Field(ge=0), NUMBER]
     at: Time
     kind: str
     device: str | None

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from fleet.wire.control.shapes import Shape, Time
+from fleet.wire.control.shapes import NUMBER, Shape, Time
 from fleet.wire.firmware import is_board
 
 ImageKind = Literal["firmware", "assets"]
@@ -52,7 +52,7 @@ class FirmwareOrder(Shape):
     `push`: it is told to install the image now; it compares no versions then.
     """
 
-    image: Annotated[int, Field(ge=1, lt=2**62)]
+    image: Annotated[int, Field(ge=1, lt=2**62), NUMBER]
     how: Literal["reboot", "next_boot", "push"] = "reboot"
     force: bool = False
     """Whether devices with a newer version get it, too."""
@@ -61,4 +61,4 @@ class FirmwareOrder(Shape):
 class AssetsOrder(Shape):
     """Of a job of the kind `assets`: wake words, fonts or emoji that devices of the image's board download."""
 
-    image: Annotated[int, Field(ge=1, lt=2**62)]
+    image: Annotated[int, Field(ge=1, lt=2**62), NUMBER]

@@ -9,14 +9,14 @@ from fleet.wire.control.desired import DesiredPatch
 from fleet.wire.control.device_texts import QueryText
 from fleet.wire.control.groups import GroupName
 from fleet.wire.control.images import AssetsOrder, FirmwareOrder
-from fleet.wire.control.shapes import GivenTime, Shape, Time
+from fleet.wire.control.shapes import NUMBER, GivenTime, Shape, Time
 from fleet.wire.job_states import Collected, ExecutionState, JobKind, JobState
 
 MOST_STAGES = 10
 LONGEST_LIFE = 90 * 24 * 3600
 _QUIET = re.compile(r"(?:(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d)?", re.ASCII)
-_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-_Seconds = Annotated[int, Field(ge=0, le=LONGEST_LIFE)]
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), NUMBER]
+_Seconds = Annotated[int, Field(ge=0, le=LONGEST_LIFE), NUMBER]
 
 
 def hours(text: str) -> str:
@@ -34,12 +34,12 @@ def hours(text: str) -> str:
 class JobStage(Shape):
     """A part of the devices, with those of all earlier stages. Exactly one of `share`, `count` and `query` is set."""
 
-    share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
-    count: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), NUMBER] | None = None
+    count: Annotated[int, Field(ge=1, le=10_000_000), NUMBER] | None = None
     query: Annotated[QueryText, Field(min_length=1)] | None = None
     min_success: _Share = 0.95
     """Least share of successes with which the next stage begins; below it the job halts."""
-    min_sample: Annotated[int, Field(ge=1, le=100_000)] = 20
+    min_sample: Annotated[int, Field(ge=1, le=100_000), NUMBER] = 20
     """Outcomes with which it is judged though devices still wait; a smaller stage is judged at its end."""
     soak_seconds: _Seconds = 0
     """How long it is watched after that."""
@@ -57,19 +57,19 @@ class JobPolicy(Shape):
     """How a job goes through its devices. The last stage has all of them: its share is 1."""
 
     stages: Annotated[tuple[JobStage, ...], Field(min_length=1, max_length=MOST_STAGES)] = (JobStage(share=1.0),)
-    rate: Annotated[float, Field(gt=0, le=5_000, allow_inf_nan=False)] = 10
+    rate: Annotated[float, Field(gt=0, le=5_000, allow_inf_nan=False), NUMBER] = 10
     """Devices a second."""
-    window: Annotated[int, Field(ge=1, le=10_000)] = 50
+    window: Annotated[int, Field(ge=1, le=10_000), NUMBER] = 50
     """Devices under way at a time. It bounds the harm."""
     halt_share: _Share = 0.1
     """The job halts when more of its recent outcomes are failures; unknown ones are."""
-    halt_sample: Annotated[int, Field(ge=1, le=100_000)] = 20
+    halt_sample: Annotated[int, Field(ge=1, le=100_000), NUMBER] = 20
     """Outcomes without which it does not halt for that."""
-    timeout_seconds: Annotated[int, Field(ge=1, le=3_600)] = 60
+    timeout_seconds: Annotated[int, Field(ge=1, le=3_600), NUMBER] = 60
     """How long a call may wait until it is sent; how long its answer may take depends on the tool."""
-    retries: Annotated[int, Field(ge=0, le=10)] = 0
+    retries: Annotated[int, Field(ge=0, le=10), NUMBER] = 0
     """Of calls that were not sent in time, and of unknown ones if they may be repeated."""
-    retry_seconds: Annotated[int, Field(ge=1, le=86_400)] = 60
+    retry_seconds: Annotated[int, Field(ge=1, le=86_400), NUMBER] = 60
     """Pause before the first retry; it doubles."""
     repeatable: bool | None = None
     """Whether a call may be made again though it may have been done; null: as the tool is known."""
@@ -77,7 +77,7 @@ class JobPolicy(Shape):
     """Whether devices in a session are left alone until it is over."""
     quiet: Annotated[str, AfterValidator(hours)] = ""
     """Hours in which a device is left alone, in its own time zone, such as `22:00-07:00`."""
-    expires_seconds: Annotated[int, Field(ge=1, le=LONGEST_LIFE)] = 7 * 24 * 3600
+    expires_seconds: Annotated[int, Field(ge=1, le=LONGEST_LIFE), NUMBER] = 7 * 24 * 3600
     """After that, devices that were not reached are given up."""
 
     @model_validator(mode="after")
@@ -114,7 +114,7 @@ class JobRequest(Shape):
     """Of the kind `collect`: what devices are asked for; the attribute of that name gets it."""
     shadow: DesiredPatch | None = None
     """Of the kind `shadow`: the change of each device's desired state."""
-    agent: Annotated[int, Field(ge=1, lt=2**62)] | None = None
+    agent: Annotated[int, Field(ge=1, lt=2**62), NUMBER] | None = None
     """Of the kind `agent`: the id of the agent that each device gets."""
     key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
     """Of the kind `rotate_credentials`: the id of the key that signs now."""

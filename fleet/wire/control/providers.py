@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, SecretStr, StringConstra
 
 from fleet.wire.agents import ProviderKind
 from fleet.wire.control.agents import ObjectName
-from fleet.wire.control.shapes import Shape
+from fleet.wire.control.shapes import NUMBER, Shape
 
 
 def _address(text: str) -> str:
@@ -41,7 +41,7 @@ class NewProvider(Shape):
     key: Key = SecretStr("")
     model: Text = ""
     voices: Voices = Field(default_factory=list)
-    sample_rate: Annotated[int, Field(ge=0, le=48_000)] = 0
+    sample_rate: Annotated[int, Field(ge=0, le=48_000), NUMBER] = 0
     """Of the audio of a voice in Hz; 0 for TTS_SAMPLE_RATE."""
 
 
@@ -54,7 +54,7 @@ class ProviderChange(Shape):
     key: Key | None = None
     model: Text | None = None
     voices: Voices | None = None
-    sample_rate: Annotated[int, Field(ge=0, le=48_000)] | None = None
+    sample_rate: Annotated[int, Field(ge=0, le=48_000), NUMBER] | None = None
 
 
 class Provider(Shape):

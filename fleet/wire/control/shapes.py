@@ -1,9 +1,9 @@
 """What all answers of the API share."""
 
 from datetime import UTC, date, datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 Item = TypeVar("Item")
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
@@ -14,6 +14,16 @@ class Shape(BaseModel):
     """A request or an answer; unknown fields of a request are refused, so that a typing mistake is found."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number is expected")
+    return value
+
+
+NUMBER: Final = BeforeValidator(_no_truth)
+"""Stands behind the bounds of a number of a request: `true` is none."""
 
 
 def _iso(at: datetime) -> str:
