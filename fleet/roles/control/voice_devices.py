@@ -2,11 +2,12 @@
 
 import hmac
 import logging
-from collections.abc import Awaitable, Collection
-from typing import Final, Literal, cast
+from collections.abc import Collection
+from typing import Final, Literal
 
 from fleet.adapters.redis.access.admissions import Admission, Admissions
 from fleet.adapters.redis.access.decisions import Asker, Decisions
+from fleet.adapters.redis.access.talking_operators import TalkingOperators
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.sql.token_rows import FIRST_TENANT
 from fleet.ground.errors import Unavailable
@@ -16,8 +17,6 @@ log = logging.getLogger(__name__)
 
 _LOCAL: Final = b"\x02"
 """The first byte of a MAC that no maker has."""
-_OPERATORS: Final = "voice_operators"
-"""Set of the operators of the file that have talked: the digest of the token, and the name."""
 
 
 class VoiceDevices:
@@ -31,8 +30,12 @@ class VoiceDevices:
     """
 
     def __init__(self, store: Store, key: bytes) -> None:
-        self._store, self._key = store, key
-        self._admissions, self._decisions = Admissions(store), Decisions(store)
+        self._key = key
+        self._admissions, self._decisions, self._operators = (
+            Admissions(store),
+            Decisions(store),
+            TalkingOperators(store),
+        )
 
     def mac_of(self, who: Principal) -> str:
         """Return the MAC of a principal's own device, the same for each of its requests."""
@@ -65,7 +68,7 @@ class VoiceDevices:
             Unavailable: Redis does not answer.
         """
         if who.digest:
-            await self._store.ask(self._store.client.sadd(_OPERATORS, f"{who.digest} {who.name}"))
+            await self._operators.add(who.digest, who.name)
 
     async def end_removed(self, digests: Collection[str]) -> None:
         """End the conversations of operators who have none of some tokens any more.
@@ -73,12 +76,10 @@ class VoiceDevices:
         Raises:
             Unavailable: Redis does not answer.
         """
-        members = self._store.client.smembers(_OPERATORS)
-        for member in await self._store.ask(cast("Awaitable[set[str]]", members)):
-            digest, _, name = member.partition(" ")
+        for digest, name in await self._operators.read():
             if digest not in digests:
                 await self._end(self._mac(_operator(name)))
-                await self._store.ask(self._store.client.srem(_OPERATORS, member))
+                await self._operators.remove(digest, name)
                 log.info("ended the conversations of a removed operator", extra={"operator": name})
 
     async def _end(self, mac: str) -> None:
