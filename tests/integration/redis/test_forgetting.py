@@ -73,7 +73,10 @@ async def content(store: Store) -> list[str]:
         "string": ("GET",),
     }
     for name in await store.scan("*"):
-        command, *words = reads[await store.client.type(name)]
+        kind = await store.client.type(name)
+        if kind == "none":
+            continue  # Its time has ended since the scan.
+        command, *words = reads[kind]
         found.append(f"{name} {await store.client.execute_command(command, name, *words)}")
     return found
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.announcements.clips import Clip, Clips
 from fleet.adapters.redis.announcements.deliveries import Deliveries
-from fleet.adapters.redis.devices.forgetting import erase
+from fleet.adapters.redis.devices.forgetting import erase, forget
 from fleet.adapters.redis.devices.own_state import OwnState
 from fleet.adapters.redis.devices.reminders import SHARE, most_of_shard
 from fleet.adapters.redis.sessions.replies import Reply
@@ -499,6 +499,9 @@ async def test_a_new_owner_of_the_device_and_who_forgets_it_leave_none(house: Ho
     await house.stage.connect(online=False, epoch=1)
     await erase(store, MAC)
     assert not house.stage.redis.run("EXISTS", index)
+    await house.set(100, "r4")
+    await forget(store, [MAC])
+    assert await house.left() == [] and not house.stage.redis.run("EXISTS", index)
 
 
 async def test_reminders_of_a_device_whose_record_expired_are_deleted(house: House) -> None:
