@@ -1490,89 +1490,127 @@ local function operator_refuses(record, idempotency)
   if now() > tonumber(known[2]) then return {'LATE', '0', ''} end
 end
 
--- K: call, idempotency key, deadlines, device[, own, turn or record of an operator's call[, session]]
--- A: id, token, timeout ms, keep ms, mac, most pending, tool[, worker, fence, turn id or '' for an operator's call]
--- Records a call before it is published. Returns {verdict, id, result, ms left}. The verdict is GO: publish the call;
--- MINE: the client library repeated this begin after a fault; COLL: take another id, this one is in use; OFF: the
--- device is offline; SESS: it is in a session, and a key of it was given, as the call is for idle devices; BUSY: it has
--- too many pending calls; OVER: the turn that asks has ended or is not the newest;
--- LATE: an operator's call waited for too long; or the state of an earlier call with the same idempotency key.
-local function call_begin(K, A)
-  if A[8] then
-    if not owns(K[5], A[8], A[9]) then return fenced() end
-    if A[10] == '' then
-      local refused = operator_refuses(K[6], K[2])
-      if refused then return refused end
-    else
-      local turn = redis.call('HMGET', K[6], 'turn', 'state')
-      if turn[1] ~= A[10] or turn[2] ~= 'running' then return {'OVER', '', ''} end
-    end
-  end
-  local earlier = redis.call('GET', K[2])
+-- Begins one call. `to` is what all calls of the function have in common: MAC and fields of the device, the deadlines of
+-- its shard, the time, and who asks.
+local function begin_one(to, call_key, idempotency, id, token, timeout, tool)
+  local earlier = redis.call('GET', idempotency)
   if earlier then
-    local key = string.gsub(K[1], '[^:]+$', earlier)
+    local key = string.gsub(call_key, '[^:]+$', earlier)
     local call = redis.call('HMGET', key, 'st', 'tok', 'res')
-    if call[1] == false then return {'U', earlier, ''} end
-    if call[2] == A[2] and call[1] == 'S' then return {'MINE', earlier, ''} end
-    local deadline = redis.call('ZSCORE', K[3], A[5] .. '|' .. earlier)
-    return {call[1], earlier, call[3] or '', deadline and math.max(deadline - now(), 0) or 0}
+    if call[1] == false then return 'U', earlier end
+    if call[2] == token and call[1] == 'S' then return 'MINE', earlier end
+    local deadline = redis.call('ZSCORE', to.deadlines, to.mac .. '|' .. earlier)
+    return call[1], earlier, call[3], deadline and math.max(deadline - to.now, 0)
   end
-  if redis.call('EXISTS', K[1]) == 1 then return {'COLL', '', ''} end
-  local device = redis.call('HMGET', K[4], 'on', 'np')
-  if device[1] == '0' then return {'OFF', '', ''} end
-  if K[7] and redis.call('HEXISTS', K[7], 'id') == 1 then return {'SESS', '', ''} end
-  if tonumber(device[2] or '0') >= tonumber(A[6]) then return {'BUSY', '', ''} end
-  local begun = now()
-  local kept = tonumber(A[3]) + tonumber(A[4])
-  redis.call('HSET', K[1], 'st', 'S', 'tok', A[2], 't0', begun, 'tool', A[7], 'turn', A[10] or '')
-  redis.call('PEXPIRE', K[1], kept)
-  redis.call('SET', K[2], A[1], 'PX', kept)
-  redis.call('ZADD', K[3], begun + A[3], A[5] .. '|' .. A[1])
-  redis.call('HINCRBY', K[4], 'np', 1)
-  if A[10] == '' then redis.call('HSET', K[6], 'st', 'sent') end
-  return {'GO', A[1], ''}
+  if redis.call('EXISTS', call_key) == 1 then return 'COLL' end
+  if to.online == '0' then return 'OFF' end
+  if to.session and redis.call('HEXISTS', to.session, 'id') == 1 then return 'SESS' end
+  if to.pending + to.begun >= to.most then return 'BUSY' end
+  local kept = timeout + to.keep
+  redis.call('HSET', call_key, 'st', 'S', 'tok', token, 't0', to.now, 'tool', tool, 'turn', to.turn or '')
+  redis.call('PEXPIRE', call_key, kept)
+  redis.call('SET', idempotency, id, 'PX', kept)
+  redis.call('ZADD', to.deadlines, to.now + timeout, to.mac .. '|' .. id)
+  to.begun = to.begun + 1
+  return 'GO', id
 end
 
--- Counts one pending call of the device less. Never below zero: the device's record may be younger than the call.
-local function settle(device)
-  if tonumber(redis.call('HGET', device, 'np') or '0') > 0 then redis.call('HINCRBY', device, 'np', -1) end
+-- K: deadlines, device, call and idempotency key of each call[, own, turn or record of an operator's call[, session]]
+-- A: mac, keep ms, most pending, number of calls, id, token, timeout ms and tool of each call[, worker, fence, turn id
+-- or '' for an operator's call]
+-- Records calls of one device before they are published. Returns verdict, id, result and ms left of each call, one after
+-- the other. A verdict is GO: publish the call; MINE: the client library repeated this begin after a fault; COLL: take
+-- another id, this one is in use; OFF: the device is offline; SESS: it is in a session, and a key of it was given, as
+-- the call is for idle devices; BUSY: it has too many pending calls; OVER: the turn that asks has ended or is not the
+-- newest; LATE: an operator's call waited for too long; or the state of an earlier call with the same idempotency key.
+-- An operator's call is begun alone.
+local function call_begin(K, A)
+  local count = tonumber(A[4])
+  local own, asker = K[2 * count + 3], K[2 * count + 4]
+  local worker, fence, turn = A[4 * count + 5], A[4 * count + 6], A[4 * count + 7]
+  local operator, over = own and turn == '', false
+  if own then
+    if not owns(own, worker, fence) then return fenced() end
+    if operator then
+      local refused = operator_refuses(asker, K[4])
+      if refused then return {refused[1], refused[2], refused[3], '0'} end
+    else
+      local newest = redis.call('HMGET', asker, 'turn', 'state')
+      over = newest[1] ~= turn or newest[2] ~= 'running'
+    end
+  end
+  local device = redis.call('HMGET', K[2], 'on', 'np')
+  local to = {deadlines = K[1], mac = A[1], online = device[1], pending = tonumber(device[2] or '0'), begun = 0,
+    keep = tonumber(A[2]), most = tonumber(A[3]), now = now(), turn = turn, session = K[2 * count + 5]}
+  local verdicts = {}
+  for i = 1, count do
+    local verdict, id, result, left = 'OVER', nil, nil, nil
+    if not over then
+      local at = 4 * i
+      verdict, id, result, left =
+        begin_one(to, K[2 * i + 1], K[2 * i + 2], A[at + 1], A[at + 2], tonumber(A[at + 3]), A[at + 4])
+    end
+    for _, part in ipairs({verdict, id or '', result or '', left or 0}) do verdicts[#verdicts + 1] = part end
+  end
+  if to.begun > 0 then
+    redis.call('HINCRBY', K[2], 'np', to.begun)
+    if operator then redis.call('HSET', asker, 'st', 'sent') end
+  end
+  return verdicts
+end
+
+-- Counts pending calls of the device less. Never below zero: the device's record may be younger than the calls.
+local function settle(device, ended)
+  if ended == 0 then return end
+  local pending = tonumber(redis.call('HGET', device, 'np') or '0')
+  if pending > 0 then redis.call('HINCRBY', device, 'np', -math.min(pending, ended)) end
 end
 
 local OUTCOMES = {U = 'unknown', N = 'not_sent'}
 
 -- States of a call: S sent, D done (`res` holds the answer), U unknown, N never sent. A call ends once, with an event;
--- `by` is the token of the request that ended it.
-local function finish(call_key, deadlines, device, events, mac, id, state, result, token)
+-- `by` is the token of the request that ended it, `at` its time in ms. Returns the state, and how many pending calls the device has less.
+local function finish(call_key, deadlines, events, mac, id, state, result, token, at)
   local known = redis.call('HMGET', call_key, 'st', 'by', 'late', 't0', 'tool', 'turn')
   if known[1] ~= 'S' then
-    if known[2] == token then return known[1] end
-    if known[3] == token then return 'LATE' end
+    if known[2] == token then return known[1], 0 end
+    if known[3] == token then return 'LATE', 0 end
     if known[1] == 'U' and state == 'D' and not known[3] then
       redis.call('HSET', call_key, 'res', result, 'late', token)
-      return 'LATE'
+      return 'LATE', 0
     end
-    return 'IGN'
+    return 'IGN', 0
   end
   redis.call('HSET', call_key, 'st', state, 'res', result, 'by', token)
   redis.call('ZREM', deadlines, mac .. '|' .. id)
-  settle(device)
   -- An answer begins with its status: ["ok", …]. Without a tool, a worker of an older version began the call.
   local outcome = OUTCOMES[state] or string.match(result, '^%["(%a+)"') or 'ok'
   emit(events, 'tool.called', mac, string.format('{"tool":%s,"outcome":"%s","ms":%d,"turn":"%s"}',
-    cjson.encode(known[5] or ''), outcome, now() - known[4], known[6] or ''))
-  return state
+    cjson.encode(known[5] or ''), outcome, at - known[4], known[6] or ''))
+  return state, 1
 end
 
--- K: call, deadlines, device, events[, own, record of an operator's call, outcomes of jobs, queue]
--- A: mac, id, state, result, token[, worker, fence, outcome, text, id of the operator's call, entry of the queue]
--- Ends a call that is pending. Returns its state; LATE, and keeps the answer, for the first answer to a call that had
--- ended as unknown; else IGN. A client that repeats the command after a fault has the same token and gets the same
--- verdict. If the shard's owner names an operator's call, it is ended too, and ENDED comes second.
+-- K: deadlines, device, events, each call[, own, record of an operator's call, outcomes of jobs, queue]
+-- A: mac, token, number of calls, id, state and result of each call[, worker, fence, outcome, text, id of the operator's
+-- call, entry of the queue]
+-- Ends calls of one device that are pending. Returns the state of each; LATE, and keeps the answer, for the first answer
+-- to a call that had ended as unknown; else IGN. A client that repeats the command after a fault has the same token and
+-- gets the same verdicts. If the shard's owner names an operator's call, it ends with the only call, and ENDED comes
+-- second.
 local function call_finish(K, A)
-  local state = finish(K[1], K[2], K[3], K[4], A[1], A[2], A[3], A[4], A[5] or '')
-  if not K[5] or state ~= 'D' or not owns(K[5], A[6], A[7]) then return {state} end
-  operator_call_end({K[5], K[6], K[7], K[8]}, {A[6], A[7], A[8], A[9], A[1], A[10], A[11]})
-  return {state, 'ENDED'}
+  local count, states, ended, time = tonumber(A[3]), {}, 0, now()
+  for i = 1, count do
+    local at, less = 3 * i, 0
+    -- An answer may have come twice: each request has a token of its own.
+    states[i], less = finish(K[3 + i], K[1], K[3], A[1], A[at + 1], A[at + 2], A[at + 3], A[2] .. i, time)
+    ended = ended + less
+  end
+  settle(K[2], ended)
+  local own, with = count + 4, 3 * count + 4
+  if not K[own] or states[1] ~= 'D' or not owns(K[own], A[with], A[with + 1]) then return states end
+  local words = {A[with], A[with + 1], A[with + 2], A[with + 3], A[1], A[with + 4], A[with + 5]}
+  operator_call_end({K[own], K[own + 1], K[own + 2], K[own + 3]}, words)
+  return {states[1], 'ENDED'}
 end
 
 -- K: deadlines  A: prefix of the shard's keys, limit
@@ -1584,8 +1622,9 @@ local function sweep(K, A)
     local call, device = A[1] .. 'c:' .. mac .. ':' .. id, A[1] .. 'd:' .. mac
     -- The call's record expired before a worker swept it. Without this line the device's count of pending calls would
     -- stay too high for ever.
-    if redis.call('EXISTS', call) == 0 then settle(device) end
-    local state = finish(call, K[1], device, A[1] .. 'ev', mac, id, 'U', '', 'sweep')
+    if redis.call('EXISTS', call) == 0 then settle(device, 1) end
+    local state, less = finish(call, K[1], A[1] .. 'ev', mac, id, 'U', '', 'sweep', now())
+    settle(device, less)
     if state == 'IGN' then redis.call('ZREM', K[1], member) else ended[#ended + 1] = member end
   end
   return ended

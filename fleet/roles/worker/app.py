@@ -158,6 +158,10 @@ class Worker:
             self._shards.confirm,
         )
 
+    def take(self, mac: str, payload: bytes) -> asyncio.Future[bool] | None:
+        """Begin to take the answer to a call that is awaited; None for what `receive` must handle."""
+        return self._dispatcher.awaited.take(mac, payload)
+
     def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> Awaitable[None]:
         """Handle one message of a device, of its presence, or of the broker."""
         if kind == "boot":

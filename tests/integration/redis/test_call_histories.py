@@ -66,12 +66,12 @@ class Fleet:
     async def _repeat(self, key: str) -> None:
         """Begin as a client that lost the first answer: the same words twice, and only the second answer counts."""
         keys, number = self.store.keys, secrets.randbelow(2**30)
-        words = [number, secrets.token_hex(8), 60_000, CALL_KEPT_MS, self.mac, MOST_PENDING, "a tool"]
+        words = [self.mac, CALL_KEPT_MS, MOST_PENDING, 1, number, secrets.token_hex(8), 60_000, "a tool"]
         names = [
-            keys.call(self.mac, number),
-            keys.idempotency(self.mac, key),
             keys.deadlines(keys.shard(self.mac)),
             keys.device(self.mac),
+            keys.call(self.mac, number),
+            keys.idempotency(self.mac, key),
         ]
         first = await self.store.call("fleet_call_begin", names, words)
         second = await self.store.call("fleet_call_begin", names, words)

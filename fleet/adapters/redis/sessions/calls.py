@@ -3,18 +3,20 @@
 A call changes the physical world, so it runs at most once: begun here, published once, ended once.
 """
 
+import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import CALL_KEPT_MS, prefix
 from fleet.adapters.redis.shards.operator_calls import LONGEST_TEXT
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.errors import Unavailable
+from fleet.ground.together import Together
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +27,8 @@ MOST_UNDECIDED = 256
 """Calls of all devices together of which this process remembers that Redis did not answer their begin."""
 
 _HIGHEST_ID = 2**30
+_RANDOM = 12
+"""Random bytes of a call: four for its id, the others for the token of its begin."""
 
 State = Literal["done", "unknown", "not sent", "pending"]
 _STATES: dict[str, State] = {"D": "done", "U": "unknown", "N": "not sent", "S": "pending"}
@@ -89,8 +93,38 @@ class OperatorEnd:
     """Whether it has ended so."""
 
 
+_Caller = CallingTurn | CallingOperator | None
+
+
+class _Begin(NamedTuple):
+    """A call that is to begin: its idempotency key in Redis, the time for its answer, and its tool."""
+
+    key: str
+    seconds: float
+    tool: str
+
+
+class _Verdict(NamedTuple):
+    """What Redis says to a call that is to begin, and whether a replica has it."""
+
+    verdict: str
+    id: str
+    result: str
+    left: str
+    saved: bool
+
+
+class _End(NamedTuple):
+    """A call that is to end."""
+
+    number: str
+    state: str
+    result: str = ""
+    operator: OperatorEnd | None = None
+
+
 class CallTable:
-    """Begins, ends and sweeps pending calls."""
+    """Begins, ends and sweeps pending calls. What is asked for a device at the same time is asked of Redis at once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -98,6 +132,8 @@ class CallTable:
         """Answers without effect on a call."""
         self._undecided: dict[str, bytes] = {}
         """The random bytes of calls whose begin Redis did not answer, but may have recorded; the newest last."""
+        self._begins = Together("calls begin", self._begin_all)
+        self._ends = Together("calls end", self._end_all)
 
     async def begin(
         self,
@@ -108,6 +144,8 @@ class CallTable:
         tool: str = "",
     ) -> CallBegun | CallKnown | CallRefused:
         """Record a call before it is sent, and wait until a replica has the record, if there are replicas.
+
+        The calls that a turn begins in one iteration of the loop are recorded by one function.
 
         Args:
             mac: The device.
@@ -122,8 +160,9 @@ class CallTable:
             Unavailable: Redis is away; the call must not be sent. The next begin of this process with the same key goes
                 on with it. Without one, a call that was recorded ends as unknown at its deadline.
         """
+        key = self._store.keys.idempotency(mac, idempotency)
         while True:
-            (verdict, known, result, *left), saved = await self._try_begin(mac, idempotency, seconds, caller, tool)
+            verdict, known, result, left, saved = await self._begins.put((mac, caller), _Begin(key, seconds, tool))
             match verdict:
                 case "COLL":
                     continue
@@ -142,29 +181,32 @@ class CallTable:
                 case "OVER" | "LATE":
                     return CallRefused("over" if verdict == "OVER" else "late")
                 case _:
-                    return CallKnown(int(known), _STATES[verdict], result, int(left[0]) / 1000 if left else 0.0)
+                    return CallKnown(int(known), _STATES[verdict], result, int(left) / 1000)
 
-    async def _try_begin(
-        self, mac: str, idempotency: str, seconds: float, caller: CallingTurn | CallingOperator | None, tool: str
-    ) -> tuple[list[str], bool]:
-        """Return what Redis says to a new id, and whether a replica has it."""
-        keys = self._store.keys
-        key = keys.idempotency(mac, idempotency)
-        # Once: each request for random bytes is a system call.
-        random = self._undecided.pop(key, None) or secrets.token_bytes(12)
-        number, token = int.from_bytes(random[:4]) % (_HIGHEST_ID - 1) + 1, random[4:].hex()
+    async def _begin_all(self, asked: tuple[str, _Caller], begins: Sequence[_Begin]) -> list[_Verdict]:
+        """Return what Redis says to new ids for calls of one device."""
+        (mac, caller), keys = asked, self._store.keys
+        names = [keys.deadlines(keys.shard(mac)), keys.device(mac)]
+        words: list[str | int] = [mac, CALL_KEPT_MS, MOST_PENDING, len(begins)]
+        # Once for all: each request for random bytes is a system call.
+        fresh = secrets.token_bytes(_RANDOM * len(begins))
+        randoms: dict[str, bytes] = {}
+        for at, one in enumerate(begins):
+            random = self._undecided.pop(one.key, None) or fresh[at * _RANDOM :][:_RANDOM]
+            number, token = int.from_bytes(random[:4]) % (_HIGHEST_ID - 1) + 1, random[4:].hex()
+            randoms.setdefault(one.key, random)
+            names += keys.call(mac, number), one.key
+            words += number, token, int(one.seconds * 1000), one.tool
         fence_keys, fence_args = self._fence(mac, caller)
         try:
-            return await self._store.call_saved(
-                "fleet_call_begin",
-                [keys.call(mac, number), key, keys.deadlines(keys.shard(mac)), keys.device(mac), *fence_keys],
-                [number, token, int(seconds * 1000), CALL_KEPT_MS, mac, MOST_PENDING, tool, *fence_args],
-            )
+            said, saved = await self._store.call_saved("fleet_call_begin", [*names, *fence_keys], [*words, *fence_args])
         except Unavailable:
-            if len(self._undecided) >= MOST_UNDECIDED:
-                del self._undecided[next(iter(self._undecided))]
-            self._undecided[key] = random
+            self._undecided |= randoms
+            for key in list(self._undecided)[: max(len(self._undecided) - MOST_UNDECIDED, 0)]:
+                del self._undecided[key]
             raise
+        fours = [said[at : at + 4] for at in range(0, len(said), 4)]
+        return [_Verdict(verdict, known, result, left, saved) for verdict, known, result, left in fours]
 
     async def complete(self, mac: str, number: str, result: str, end: OperatorEnd | None = None) -> bool:
         """Record the device's answer; False if it is late, repeated, or belongs to no call.
@@ -175,18 +217,18 @@ class CallTable:
             result: The answer.
             end: The operator's call that is ended in the same step, if the answer counts and its worker owns the shard.
         """
-        state = await self._finish(mac, number, "D", result, end)
-        if state == "LATE":
-            self.ignored["late"] += 1
-            log.info("late answer kept", extra={"device": mac, "id": number})
-        elif state != "D":
-            self.ignored["repeated"] += 1
-        return state == "D"
+        return await self.begin_completing(mac, number, result, end)
+
+    def begin_completing(
+        self, mac: str, number: str, result: str, end: OperatorEnd | None = None
+    ) -> asyncio.Future[bool]:
+        """Begin to `complete` a call, together with all that the device answers in this iteration of the loop."""
+        # An operator's call ends alone.
+        return self._ends.put((mac, number if end else ""), _End(number, "D", result, end))
 
     async def give_up(self, mac: str, number: int, *, sent: bool) -> bool:
         """End a call without an answer; False if an answer arrived before."""
-        state = "U" if sent else "N"
-        return await self._finish(mac, str(number), state, "") == state
+        return await self._ends.put((mac, ""), _End(str(number), "U" if sent else "N"))
 
     async def result(self, mac: str, number: int) -> str | None:
         """Return the answer of a call that is done, or None."""
@@ -220,15 +262,29 @@ class CallTable:
         fields = self._store.client.hmget(key, ["st", "res", "late"])
         return await self._store.ask(cast("Awaitable[list[str | None]]", fields))
 
-    async def _finish(self, mac: str, number: str, state: str, result: str, end: OperatorEnd | None = None) -> str:
-        keys, shard = self._store.keys, self._store.keys.shard(mac)
-        names = [keys.call(mac, number), keys.deadlines(shard), keys.device(mac), keys.events(shard)]
-        words = [mac, number, state, result, secrets.token_hex(4)]
+    async def _end_all(self, asked: tuple[str, str], ends: Sequence[_End]) -> list[bool]:
+        """End calls of one device; return which of them ended so."""
+        (mac, _), keys = asked, self._store.keys
+        shard, end = keys.shard(mac), ends[0].operator
+        names = [keys.deadlines(shard), keys.device(mac), keys.events(shard)]
+        words: list[str | int] = [mac, secrets.token_hex(4), len(ends)]
+        for one in ends:
+            names.append(keys.call(mac, one.number))
+            words += one.number, one.state, one.result
         if end is not None:
             names += [keys.own(shard), keys.operator_call(mac, end.call)]
             names += [keys.job_outcomes(shard), keys.operator_calls(shard)]
             words += [end.owner.worker, end.owner.fence, end.state, end.text[:LONGEST_TEXT], end.call, end.entry]
-        answer, *more = await self._store.call("fleet_call_finish", names, words)
-        if end is not None and more:
+        states = await self._store.call("fleet_call_finish", names, words)
+        if end is not None and len(states) > len(ends):
             end.done = True
-        return answer
+        return [self._note(mac, one, state) for one, state in zip(ends, states, strict=False)]
+
+    def _note(self, mac: str, end: _End, state: str) -> bool:
+        """Count an answer without effect; return whether the call ended as was asked."""
+        if end.state == "D" and state == "LATE":
+            self.ignored["late"] += 1
+            log.info("late answer kept", extra={"device": mac, "id": end.number})
+        elif end.state == "D" and state != "D":
+            self.ignored["repeated"] += 1
+        return state == end.state

@@ -4,6 +4,7 @@ The turn does not wait for the answer of a control call (`CallTerms.control`): i
 """
 
 import asyncio
+import functools
 import json
 import logging
 from collections import Counter
@@ -156,19 +157,42 @@ class DeviceCalls:
                 request = CallToolCommand(number, command.name, command.arguments, command.session)
                 return await self._run(shard, mac, request, terms, sent, fresh=True)
 
+    def awaits(self, mac: str, number: str = "") -> bool:
+        """Whether a call is awaited here; without its id, whether any call of the device is."""
+        return self._pending.awaits(mac, number) or self._leaving.awaits(mac, number)
+
+    def take(self, mac: str, answer: ResponseEvent) -> asyncio.Future[bool] | None:
+        """Begin to take the answer to a call that is awaited here, without a task; None if `answer` must take it."""
+        if answer.plain or not self.awaits(mac, answer.id):
+            return None
+        outcome = _outcome(answer)
+        completing = self._complete(mac, answer.id, outcome)
+        completing.add_done_callback(functools.partial(self._resolve, mac, answer.id, outcome))
+        return completing
+
     async def answer(self, shard: Shard, mac: str, answer: ResponseEvent) -> bool:
         """Take a device's answer; return False if it is late or repeated, or belongs to no call."""
-        log.debug("call answered", extra={"id": answer.id[:32]})
         outcome = _outcome(answer)
-        end = self._ends.find(mac, answer.id, outcome.status, outcome.text)
-        fresh = await self._calls.complete(mac, answer.id, outcome.write(), end)
-        if fresh:
-            log.debug("call completed", extra={"id": answer.id})
-        awaited = [pending.resolve(mac, answer.id, outcome) for pending in (self._pending, self._leaving)]
-        if fresh and answer.plain and not any(awaited):
+        completing = self._complete(mac, answer.id, outcome)
+        fresh = await completing
+        awaited = self._resolve(mac, answer.id, outcome, completing)
+        if fresh and answer.plain and not awaited:
             # The worker or the turn that waited for the call has ended.
             await self._report(shard, mac, "", outcome)
         return fresh
+
+    def _complete(self, mac: str, number: str, outcome: Outcome) -> asyncio.Future[bool]:
+        log.debug("call answered", extra={"id": number[:32]})
+        end = self._ends.find(mac, number, outcome.status, outcome.text)
+        return self._calls.begin_completing(mac, number, outcome.write(), end)
+
+    def _resolve(self, mac: str, number: str, outcome: Outcome, completing: asyncio.Future[bool]) -> bool:
+        """Let the call go on that waits for an answer which is recorded now; return whether there is one."""
+        if completing.cancelled() or completing.exception() is not None:
+            return False
+        if completing.result():
+            log.debug("call completed", extra={"id": number})
+        return self._pending.resolve(mac, number, outcome) or self._leaving.resolve(mac, number, outcome)
 
     def disconnect(self, mac: str) -> None:
         """Fail the calls of a device that went offline."""

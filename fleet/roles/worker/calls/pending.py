@@ -19,6 +19,11 @@ class PendingCalls(Generic[T]):
         self._disconnected = disconnected
         self._waiting: dict[str, dict[str, asyncio.Future[T]]] = {}
 
+    def awaits(self, mac: str, request: str = "") -> bool:
+        """Whether a request waits for its answer; without its id, whether any request to the device does."""
+        waiting = self._waiting.get(mac, {})
+        return request in waiting if request else bool(waiting)
+
     @contextmanager
     def register(self, mac: str, number: int) -> Iterator[asyncio.Future[T]]:
         """Register a future for the answer to a request that is about to be sent."""

@@ -13,6 +13,7 @@ from fleet.core.wake_words import LONGEST_QUESTION
 from fleet.ground.loop_budget import LoopBudget
 from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.calls.device_calls import DeviceCalls
+from fleet.roles.worker.inbound.awaited_answers import AwaitedAnswers
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.broker_boot import mark_lost_devices
@@ -84,6 +85,8 @@ class DeviceDispatcher:
         self._replaced = ReplacedSessions()
         self._returns = ReturnedDevices(session_opener.apologies)
         self._parsing = LoopBudget()
+        self.awaited = AwaitedAnswers(calls, self._parsing)
+        """Answers that need no turn in the order of their device."""
         self.lists = discovery.lists
         """The tool lists that are being read."""
 

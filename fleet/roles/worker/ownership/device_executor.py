@@ -29,6 +29,10 @@ class DeviceExecutor:
         self._group = group
         self._queues: dict[str, _Waiting] = {}
 
+    def has_work(self, mac: str) -> bool:
+        """Whether work of the device runs or waits."""
+        return mac in self._queues
+
     def submit(self, mac: str, work: DeviceWork, ended: Ended | None = None) -> None:
         """Queue work behind all earlier work of the device; without earlier work it begins at once.
 
@@ -52,6 +56,23 @@ class DeviceExecutor:
             drain.close()
             del self._queues[mac]
             raise Unavailable("the shard is being given up") from None
+
+    def follow(self, mac: str, begun: asyncio.Future[bool], work: DeviceWork, ended: Ended) -> None:
+        """Set `ended` when what has begun outside of the queue has ended; after its failure submit `work` instead."""
+
+        def follow(begun: asyncio.Future[bool]) -> None:
+            failed = begun.cancelled() or begun.exception() is not None
+            if ended.done():
+                return
+            if not failed:
+                ended.set_result(None)
+                return
+            try:
+                self.submit(mac, work, ended)
+            except Unavailable as error:
+                ended.set_result(error)
+
+        begun.add_done_callback(follow)
 
     async def run(self, mac: str, work: DeviceWork) -> None:
         """Run work after all earlier work of the device, and wait for its end.

@@ -32,6 +32,9 @@ _RECONNECT_SECONDS = 2.0
 class DeviceReceiver(Protocol):
     """Handles the messages of a shard's devices."""
 
+    def take(self, mac: str, payload: bytes) -> asyncio.Future[bool] | None:
+        """Begin to handle a message that needs neither task nor order; None, or a failure, if `receive` must do it."""
+
     def receive(self, shard: "Shard", kind: str, mac: str, payload: bytes) -> Awaitable[None]:
         """Handle one message; its kind is `up`, `presence`, or `boot` of the broker."""
 
@@ -206,7 +209,13 @@ class Shard:
         kind, mac = parsed
         log.debug("message", extra={"device": mac, "kind": kind, "bytes": len(payload)})
         work = functools.partial(self._handle, self._session, kind, mac, payload)
-        self.executor.submit(mac, work, ended)
+        taken = None
+        if kind == "up" and self._session is not None and self._ready.is_set() and self.held:
+            taken = None if self.executor.has_work(mac) else self._receiver.take(mac, payload)
+        if taken is None:
+            self.executor.submit(mac, work, ended)
+        else:
+            self.executor.follow(mac, taken, work, ended)
 
     async def _handle(self, session: ShardSession | None, kind: str, mac: str, payload: bytes) -> None:
         """Handle a message if its session is still the shard's; retry while Redis is away.

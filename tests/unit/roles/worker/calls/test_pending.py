@@ -46,3 +46,12 @@ async def test_nothing_is_left_behind() -> None:
     with waiters.register(MAC, 1):
         pass
     assert waiters._waiting == {}
+
+
+async def test_it_is_known_who_is_awaited() -> None:
+    waiters = PendingCalls(GONE)
+    assert not waiters.awaits(MAC)
+    with waiters.register(MAC, 7):
+        assert waiters.awaits(MAC) and waiters.awaits(MAC, "7")
+        assert not waiters.awaits(MAC, "8") and not waiters.awaits("other")
+    assert not waiters.awaits(MAC, "7")

@@ -21,6 +21,7 @@ from fleet.wire.dialects import XIAOZHI
 from fleet.wire.identity import Credentials
 from fleet.wire.messages import GoodbyeCommand
 from fleet.wire.topics import presence_topic, slot, up_topic
+from tests.support.shard_session import SilentSession
 from tests.support.virtual_time import elapse
 
 MAC = "aa:bb:cc:dd:ee:ff"
@@ -83,7 +84,7 @@ async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered(
         sessions.append(SlowSession(shard))
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    shard = Shard(0, endless(), connect, SimpleNamespace(receive=receive), always)
+    shard = Shard(0, endless(), connect, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
     async with asyncio.timeout(10), running("shard", shard.run):
         while not sessions or not sessions[0].handling:
             await asyncio.sleep(0)
@@ -100,7 +101,7 @@ async def test_without_a_connection_nothing_is_sent() -> None:
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         return
 
-    shard = Shard(0, endless(), slow, SimpleNamespace(receive=receive), always)
+    shard = Shard(0, endless(), slow, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
     with pytest.raises(Unavailable):
         shard.publish(MAC, GoodbyeCommand("s"), XIAOZHI)
 
@@ -113,7 +114,7 @@ def opened(receive: Callable[..., Any], sessions: list[SlowSession]) -> Shard:
         sessions[-1].may_publish.set()
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    return Shard(0, endless(), connect, SimpleNamespace(receive=receive), always)
+    return Shard(0, endless(), connect, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
 
 
 async def outcomes(sessions: list[SlowSession]) -> list[type[Exception] | None]:
@@ -232,7 +233,7 @@ async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> 
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         raise AssertionError
 
-    shard = Shard(1, endless(), slow, SimpleNamespace(receive=receive), always)
+    shard = Shard(1, endless(), slow, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
     async with asyncio.timeout(5), running("shard", shard.run):
         await asyncio.sleep(0)
         shard.spawn(f"alert {MAC}", show())
@@ -252,7 +253,7 @@ async def test_what_a_session_brings_for_other_shards_is_left_to_them() -> None:
     number = slot(MAC) // 16
     address = MqttAddress("192.0.2.1", 1883, tls=False)
     for one in (number, (number + 1) % 16):
-        shard = Shard(one, endless(), slow, SimpleNamespace(receive=receive), always)
+        shard = Shard(one, endless(), slow, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
         session = shard_session(shard, address, Credentials("fleet-shard-1", "service.k", "p"), 16)
         assert session._reading is not None
         async with asyncio.timeout(5), running("shard", shard.run):
@@ -261,3 +262,71 @@ async def test_what_a_session_brings_for_other_shards_is_left_to_them() -> None:
             for topic in (up_topic(MAC), presence_topic(MAC), BOOT_TOPIC):
                 await session._reading.on_message(topic, b"")
     assert set(received) == {f"{number} up", f"{number} presence", f"{number} boot", f"{(number + 1) % 16} boot"}
+
+
+class Quick:
+    """A receiver that can handle messages of devices without the executor."""
+
+    def __init__(self) -> None:
+        self.taken: dict[bytes, asyncio.Future[bool]] = {}
+        self.received: list[bytes] = []
+        self.going_on = asyncio.Event()
+
+    def take(self, mac: str, payload: bytes) -> asyncio.Future[bool] | None:
+        if not payload.startswith(b"quick"):
+            return None
+        return self.taken.setdefault(payload, asyncio.get_running_loop().create_future())
+
+    async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+        self.received.append(payload)
+        await self.going_on.wait()
+
+
+async def test_what_needs_no_order_is_handled_side_by_side_and_after_a_failure_in_the_usual_way() -> None:
+    quick = Quick()
+    shard = Shard(0, endless(), lambda _: SilentSession(), quick, always)
+    async with asyncio.timeout(10), running("shard", shard.run):
+        while not shard.connected:
+            await asyncio.sleep(0)
+        quick.going_on.set()
+        first, second = (shard.receive(up_topic(MAC), payload) for payload in (b"quick 1", b"quick 2"))
+        assert list(quick.taken) == [b"quick 1", b"quick 2"] and quick.received == []
+        quick.taken[b"quick 1"].set_result(True)
+        assert await first is None and not second.done()
+        quick.taken[b"quick 2"].set_exception(Unavailable("away"))
+        assert await second is None
+        assert quick.received == [b"quick 2"]
+
+
+async def test_nothing_overtakes_the_earlier_work_of_its_device() -> None:
+    quick = Quick()
+    shard = Shard(0, endless(), lambda _: SilentSession(), quick, always)
+    async with asyncio.timeout(10), running("shard", shard.run):
+        while not shard.connected:
+            await asyncio.sleep(0)
+        shard._ready.clear()
+        early = shard.receive(up_topic(MAC), b"quick, before the session may publish")
+        assert quick.taken == {} and quick.received == []
+        shard._ready.set()
+        while not quick.received:
+            await asyncio.sleep(0)
+        later = shard.receive(up_topic(MAC), b"quick 1")
+        quick.going_on.set()
+        assert (await early, await later) == (None, None)
+        assert quick.taken == {} and quick.received[1:] == [b"quick 1"]
+        shard._session = None
+        assert isinstance(await shard.receive(up_topic(MAC), b"quick 3"), Unavailable)
+        assert quick.taken == {}, "the broker delivers it to the next session"
+
+
+async def test_what_fails_when_the_shard_is_given_up_is_left_to_its_next_owner() -> None:
+    quick = Quick()
+    shard = Shard(0, endless(), lambda _: SilentSession(), quick, always)
+    async with running("shard", shard.run):
+        while not shard.connected:
+            await asyncio.sleep(0)
+        ended, gone = (shard.receive(up_topic(MAC), payload) for payload in (b"quick 1", b"quick 2"))
+        gone.cancel()
+    for begun in quick.taken.values():
+        begun.cancel()
+    assert isinstance(await ended, Unavailable)

@@ -1,0 +1,30 @@
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from fleet.ground.loop_budget import FRAME_BYTES, LoopBudget
+from fleet.roles.worker.inbound.awaited_answers import AwaitedAnswers
+from fleet.wire.messages import ResponseEvent
+
+MAC = "aa:bb:cc:dd:ee:ff"
+ANSWER = b'{"type":"mcp","payload":{"jsonrpc":"2.0","id":7,"result":{}}}'
+
+
+async def test_only_the_answer_to_a_call_that_is_awaited_is_taken() -> None:
+    taken: list[str] = []
+    parsing = LoopBudget()
+
+    def take(mac: str, answer: ResponseEvent) -> asyncio.Future[bool]:
+        taken.append(answer.id)
+        return asyncio.get_running_loop().create_future()
+
+    calls = SimpleNamespace(take=take, awaits=lambda mac: False)
+    answers = AwaitedAnswers(cast("Any", calls), parsing)
+    assert answers.take(MAC, ANSWER) is None and taken == []
+    calls.awaits = lambda mac: mac == MAC
+    assert answers.take("another", ANSWER) is None
+    assert answers.take(MAC, b'{"type":"hello","version":3}') is None
+    assert answers.take(MAC, b"{" * 300) is None and taken == []
+    assert answers.take(MAC, ANSWER) is not None and taken == ["7"]
+    assert not parsing.take_now(FRAME_BYTES), "it is part of what one iteration may parse"
+    assert answers.take(MAC, ANSWER.replace(b"{}", b'{"x":"%b"}' % (b"x" * FRAME_BYTES))) is None and taken == ["7"]
