@@ -30,5 +30,9 @@ class AwaitedAnswers:
         _, event = dialects.receive(payload)
         if not isinstance(event, ResponseEvent):
             return None
-        with fields(device=mac):
-            return self._calls.take(mac, event)
+        try:
+            with fields(device=mac):
+                return self._calls.take(mac, event)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            # Here it would end the connection; the usual way meets it again, contained.
+            return None

@@ -26,5 +26,11 @@ async def test_only_the_answer_to_a_call_that_is_awaited_is_taken() -> None:
     assert answers.take(MAC, b'{"type":"hello","version":3}') is None
     assert answers.take(MAC, b"{" * 300) is None and taken == []
     assert answers.take(MAC, ANSWER) is not None and taken == ["7"]
+
+    def fail(mac: str, answer: ResponseEvent) -> None:
+        raise RecursionError
+
+    calls.take = fail
+    assert answers.take(MAC, ANSWER) is None, "a failure is for the usual way"
     assert not parsing.take_now(FRAME_BYTES), "it is part of what one iteration may parse"
     assert answers.take(MAC, ANSWER.replace(b"{}", b'{"x":"%b"}' % (b"x" * FRAME_BYTES))) is None and taken == ["7"]
