@@ -128,7 +128,7 @@ function Versions({ agent, versions, again }) {
       again();
     }}><p>${t("agents.rollback-about", { number: back.value.number })}</p><${Diff}
       before=${items.find((one) => one.live)?.document ?? {}} after=${back.value.document}
-      label=${t("agents.differences")} /><//>`}`}<//>`;
+      label=${t("agents.rollback")} /><//>`}`}<//>`;
 }
 
 function Assignments({ id, published }) {
