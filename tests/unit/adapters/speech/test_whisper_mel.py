@@ -5,16 +5,21 @@ from fleet.adapters.speech.whisper_mel import log_mel, window_seconds
 
 
 @pytest.mark.parametrize(
-    ("duration", "window"), [(0.0, 10.0), (3.0, 10.0), (8.0, 10.0), (9.0, 11.0), (28.5, 30.0), (60.0, 30.0)]
+    ("duration", "shortest", "window"),
+    [
+        *((0.0, 10.0, 10.0), (3.0, 10.0, 10.0), (8.0, 10.0, 10.0), (9.0, 10.0, 11.0)),
+        *((28.5, 10.0, 30.0), (60.0, 10.0, 30.0), (3.0, 8.0, 8.0), (7.0, 8.0, 9.0)),
+    ],
 )
-def test_the_window_leaves_room_after_the_utterance(duration: float, window: float) -> None:
-    assert window_seconds(duration) == window
+def test_the_window_leaves_room_after_the_utterance(duration: float, shortest: float, window: float) -> None:
+    assert window_seconds(duration, shortest) == window
 
 
 @pytest.mark.parametrize(("seconds", "frames"), [(0.0, 1000), (3, 1000), (12, 1400), (40, 3000)])
 def test_the_spectrogram_has_a_hundred_frames_a_second(seconds: float, frames: int) -> None:
     mel = log_mel(bytes(int(seconds * 32_000)), 80)
     assert (mel.shape, mel.dtype) == ((1, 80, frames), np.float32)
+    assert log_mel(bytes(32_000), 80, 8.0).shape == (1, 80, 800)
 
 
 def test_a_tone_is_where_the_mel_scale_puts_it() -> None:
