@@ -96,7 +96,7 @@ class ConnectedDevice:
         return task
 
     async def boot(self) -> MqttAccess:
-        """Ask bootstrap once.
+        """Ask bootstrap once, and once more if it is busy (503), as firmware does later.
 
         Raises:
             Failed: It gave nothing usable.
@@ -104,7 +104,7 @@ class ConnectedDevice:
         profile = replace(self.profile, timing=replace(self.profile.timing, ota_tries=1))
         bootstrap = Bootstrap(self._origin.ota_url, Identity.of(self.mac), profile, Journal(self.clock))
         try:
-            self.access = await bootstrap.fetch()
+            self.access = await _fetch(bootstrap)
         except Unavailable as error:
             raise Failed(str(error)) from error
         return self.access
@@ -165,3 +165,12 @@ class ConnectedDevice:
             self._mqtt.drop()
         for task in self._tasks.tasks:
             task.cancel()
+
+
+async def _fetch(bootstrap: Bootstrap) -> MqttAccess:
+    try:
+        return await bootstrap.fetch()
+    except Unavailable as error:
+        if "status 503" not in str(error):
+            raise
+    return await bootstrap.fetch()
