@@ -81,7 +81,7 @@ class Team:
                 number,
                 lease,
                 lambda _: Session(),
-                SimpleNamespace(receive=receive),
+                SimpleNamespace(receive=receive, take=lambda mac, payload: None),
                 worker.confirm,
             )
 

@@ -35,7 +35,7 @@ class OneHolder:
         async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
             return
 
-        receiver = SimpleNamespace(receive=receive)
+        receiver = SimpleNamespace(receive=receive, take=lambda mac, payload: None)
         return Shard(number, lease, lambda _: SilentSession(), receiver, self.holder.confirm)
 
     async def take(self, number: int) -> Shard:
