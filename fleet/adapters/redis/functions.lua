@@ -1569,7 +1569,8 @@ end
 local OUTCOMES = {U = 'unknown', N = 'not_sent'}
 
 -- States of a call: S sent, D done (`res` holds the answer), U unknown, N never sent. A call ends once, with an event;
--- `by` is the token of the request that ended it, `at` its time in ms. Returns the state, and how many pending calls the device has less.
+-- `by` is the token of the request that ended it, `at` its time in ms. Returns the state, and by how many the pending
+-- calls of the device become fewer.
 local function finish(call_key, deadlines, events, mac, id, state, result, token, at)
   local known = redis.call('HMGET', call_key, 'st', 'by', 'late', 't0', 'tool', 'turn')
   if known[1] ~= 'S' then

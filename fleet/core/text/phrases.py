@@ -48,12 +48,12 @@ def known_language(*wanted: str) -> str:
     return next((one for one in wanted if one in LANGUAGES), "en")
 
 
-@lru_cache(maxsize=64)  # every session asks
 def language_of(locale: str) -> str:
     """Return the language of a locale such as `zh-CN`; of any other text something that is no language."""
     return re.split("[-_]", locale.strip().lower(), maxsplit=1)[0]
 
 
+@lru_cache(maxsize=64)  # every session asks
 def choose_language(setting: str, choices: str, reported: str) -> str:
     """Return the language of fixed sentences before the user has spoken.
 
