@@ -82,7 +82,7 @@ class HeadStart:
         """Return the answer, once, if this request is the one that was asked; else end the reading."""
         if self.used:
             return None
-        if request != self._request or (self._failed and self._events.qsize() <= 2):
+        if request != self._request or self._limit.expired() or (self._failed and self._events.qsize() <= 2):
             self.close()
             return None
         self.used = True
