@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from fleet.adapters.redis.client import retries
+from fleet.adapters.redis.client import retries, store
 from fleet.adapters.redis.client.store import MOST_BLOCKING_READS, MOST_COMMANDS, Store
 from fleet.adapters.redis.sessions.calls import CallBegun, CallKnown, CallTable
+from fleet.adapters.redis.shards import inbox
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.leases import Leases
@@ -128,7 +129,15 @@ async def test_connections_are_bounded(server: EngineProcess, forgetful: Store) 
     assert clients["connected_clients"] <= 2 * MOST_COMMANDS + MOST_BLOCKING_READS
 
 
-async def test_blocking_reads_keep_a_connection_each_and_nothing_waits_behind_them(forgetful: Store) -> None:
+@pytest.fixture
+def reads_block_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (store, inbox):
+        monkeypatch.setattr(module, "BLOCK_SECONDS", 2 * LIMIT)
+
+
+@pytest.mark.usefixtures("reads_block_long")
+async def test_blocking_reads_keep_a_connection_each_and_nothing_waits_behind_them(server: EngineProcess) -> None:
+    forgetful = await Store.open(server.url, 16)
     boxes, message = Inboxes(forgetful), AnswerDoneEvent(device="d", session="s", turn="t")
     await boxes.to_shard(0, message)
     before = (await forgetful.client.info("clients"))["connected_clients"]
@@ -142,6 +151,7 @@ async def test_blocking_reads_keep_a_connection_each_and_nothing_waits_behind_th
             blocked.cancel()
     assert [entry.event for entry in await boxes.read_shards({0: "0"})] == [message]
     assert (await forgetful.client.info("clients"))["connected_clients"] <= before + 2
+    await forgetful.close()
 
 
 @pytest.mark.parametrize("serves_stale_data", ["yes", "no"])
