@@ -15,7 +15,8 @@ _PARTS = ("worker", "edge", "redis", "broker")
 _NOTE = (
     "fleet: its roles, with Redis and Mosquitto, and the columns on the right; fleet up: all in one; peer: its process"
     " without the chat server that it hands audio to. A packet up and one down of fleet is from `bench udp` without"
-    " codecs. Packet up: the edge of fleet begins to listen after some seconds, decodes, and looks for speech. Memory: bytes that the resident memory of the processes grew by for each connected device."
+    " codecs. Packet up: the edge of fleet begins to listen after some seconds, decodes, and looks for speech. Memory:"
+    " bytes that the resident memory of the processes grew by for each connected device."
 )
 
 
