@@ -83,7 +83,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--appendfsync", choices=["always", "everysec"], default="always", help="of Redis (always)")
     parser.add_argument("--out", type=Path, help="folder for all logs; a temporary one without it")
     parser.add_argument("--scenario", choices=sorted(SCENARIOS), help="instead of a run")
-    parser.add_argument("--repeat", type=int, default=20, help="how often the scenario (20)")
+    parser.add_argument(
+        "--repeat", type=int, default=20, help="how often the scenario; of jobs: each kind of kill (20)"
+    )
     return parser.parse_args()
 
 

@@ -57,14 +57,13 @@ class Site:
             await asyncio.sleep(chance.uniform(0.1, 1.0))
             member.start()
 
-        one, two = self.ensemble.workers
         if self.sentinel is not None:
-            return {"Redis's primary": lambda: _fail_over(self.sentinel), "worker": lambda: kill(two)}
+            return {"Redis's primary": lambda: _fail_over(self.sentinel)}
+        workers = itertools.cycle(self.ensemble.workers)
         return {
             "control": lambda: kill(self.control),
-            "worker 1": lambda: kill(one),
+            "worker": lambda: kill(next(workers)),
             "redis": lambda: kill(self.ensemble.redis),
-            "worker 2": lambda: kill(two),
         }
 
 
@@ -90,21 +89,21 @@ class Round:
 
 
 async def kill_in_jobs(options: Options, repeat: int, console: Console) -> int:
-    """Kill one process after the other in the middle of a job; return the exit code."""
+    """Kill control, a worker and Redis so often each in the middle of a job; return the exit code."""
     return _tell(await hold(options, repeat, console), console)
 
 
 async def fail_over_in_jobs(options: Options, repeat: int, console: Console) -> int:
-    """Kill Redis's primary, of which there is a replica, in the middle of jobs; return the exit code."""
+    """Kill Redis's primary, which has a replica, so often in the middle of a job; return the exit code."""
     return _tell(await hold(options, repeat, console, sentinel=True), console)
 
 
 async def hold(options: Options, repeat: int, console: Console, *, sentinel: bool = False) -> list[Round]:
-    """Hold so many jobs."""
+    """Hold so many jobs for each kind of kill, the kinds in turn."""
     chance, rounds = random.Random(options.seed), list[Round]()
     async with _site(options, sentinel=sentinel) as site:
         strikes = list(site.strikes(chance).items())
-        for number in range(repeat):
+        for number in range(repeat * len(strikes)):
             killed, strike = strikes[number % len(strikes)]
             found = await _round(site, number, killed, strike, chance)
             words = f"{number + 1}. {killed}: {_shown(found.job)}, {found.gap:.1f} s without a call"
@@ -214,11 +213,13 @@ def _shown(job: Job) -> str:
 
 
 def _tell(rounds: list[Round], console: Console) -> int:
-    faults = [fault for one in rounds for fault in one.faults]
-    gaps = sorted(one.gap for one in rounds)
-    unknown = sum(one.job.counts.unknown for one in rounds)
-    console.print(
-        f"{len(rounds)} kills: longest time without a call median {gaps[len(gaps) // 2]:.1f} s, most {gaps[-1]:.1f} s; "
-        f"{unknown} unknown; {len(faults)} faults"
-    )
-    return 1 if faults or gaps[-1] > RESUMED_SECONDS else 0
+    for killed in dict.fromkeys(one.killed for one in rounds):
+        those = [one for one in rounds if one.killed == killed]
+        gaps = sorted(one.gap for one in those)
+        told, unknown = (sum(one.verdict.told for one in those), sum(one.job.counts.unknown for one in those))
+        console.print(
+            f"{len(those)} kills of {killed}: no call for {gaps[len(gaps) // 2]:.1f} s, at most {gaps[-1]:.1f} s, "
+            f"{sum(gap > RESUMED_SECONDS for gap in gaps)} times more than {RESUMED_SECONDS:g} s; "
+            f"{told} calls, {unknown} unknown, {sum(len(one.faults) for one in those)} faults"
+        )
+    return 1 if any(one.faults or one.gap > RESUMED_SECONDS for one in rounds) else 0
