@@ -53,6 +53,11 @@ malformed: Final = CounterMetric(
     "worker",
     {"source": MALFORMED},
 )
+presences_replaced: Final = CounterMetric(
+    "fleet_presences_replaced",
+    "Connections and disconnections that were not recorded, because a newer one of the device came while they waited.",
+    "worker",
+)
 hello_latency: Final = HistogramMetric(
     "fleet_hello_latency_seconds",
     "From a device's hello to the server's answer, refusals included.",

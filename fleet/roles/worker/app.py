@@ -11,7 +11,7 @@ from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls
 from fleet.adapters.redis.shards.shard_counts import ShardCounter
 from fleet.core.rates import Rate
-from fleet.ground.tasks import keep_running
+from fleet.ground.tasks import Ended, keep_running
 from fleet.roles.worker.announcements.delivery import AnnouncementDelivery
 from fleet.roles.worker.announcements.receipts import ClipReceipts
 from fleet.roles.worker.announcements.reminders import ReminderRunner
@@ -161,6 +161,10 @@ class Worker:
     def take(self, mac: str, payload: bytes) -> asyncio.Future[bool] | None:
         """Begin to take the answer to a call that is awaited; None for what `receive` must handle."""
         return self._dispatcher.awaited.take(mac, payload)
+
+    def expect(self, mac: str, payload: bytes, ended: Ended) -> None:
+        """Note a presence as it arrives; it ends an older one of the device that waits."""
+        self._dispatcher.presences.expect(mac, payload, ended)
 
     def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> Awaitable[None]:
         """Handle one message of a device, of its presence, or of the broker."""

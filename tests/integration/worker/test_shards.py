@@ -81,7 +81,9 @@ class Team:
                 number,
                 lease,
                 lambda _: Session(),
-                SimpleNamespace(receive=receive, take=lambda mac, payload: None),
+                SimpleNamespace(
+                    receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None
+                ),
                 worker.confirm,
             )
 

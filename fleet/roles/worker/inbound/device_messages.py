@@ -14,6 +14,7 @@ from fleet.ground.loop_budget import LoopBudget
 from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.inbound.awaited_answers import AwaitedAnswers
+from fleet.roles.worker.inbound.presences import Presences
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.broker_boot import mark_lost_devices
@@ -23,7 +24,7 @@ from fleet.roles.worker.sessions.registration import Registrations
 from fleet.roles.worker.sessions.replaced import ReplacedSessions
 from fleet.roles.worker.sessions.returns import ReturnedDevices
 from fleet.roles.worker.turns.turns import WorkerTurns
-from fleet.wire import dialects, presence
+from fleet.wire import dialects
 from fleet.wire.edge_messages import (
     AbortAnswerCommand,
     DetectedTextCommand,
@@ -87,6 +88,8 @@ class DeviceDispatcher:
         self._parsing = LoopBudget()
         self.awaited = AwaitedAnswers(calls, self._parsing)
         """Answers that need no turn in the order of their device."""
+        self.presences = Presences()
+        """Presences that wait."""
         self.lists = discovery.lists
         """The tool lists that are being read."""
 
@@ -196,15 +199,13 @@ class DeviceDispatcher:
             await self._discovery.resume(shard, mac, dialect, answer)
 
     async def _on_presence(self, shard: Shard, mac: str, payload: bytes) -> None:
-        message = presence.parse(payload)
-        if message is None:
-            metrics.malformed.add("presence")
-            log.warning("malformed presence")
-            return
         devices = self._resources.devices
-        change = await devices.appear(
-            mac, online=message.online, epoch=message.epoch, user=message.user, owner=shard.owner
-        )
+        async with self.presences.place(payload) as message:
+            if message is None:
+                return
+            change = await devices.appear(
+                mac, online=message.online, epoch=message.epoch, user=message.user, owner=shard.owner
+            )
         if not change.applied:
             return
         log.info("device online" if message.online else "device offline")

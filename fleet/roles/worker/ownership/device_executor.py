@@ -19,7 +19,7 @@ class DeviceExecutor:
     """Runs the work of each device in order.
 
     A device's queue exists only while the device has work, so an idle device costs no memory. The callers bound the
-    number of waiting pieces. Work whose `ended` is cancelled before it has begun is skipped.
+    number of waiting pieces. Work whose `ended` is set or cancelled before it has begun is skipped.
 
     Args:
         group: Owns the queues.
@@ -96,7 +96,7 @@ class DeviceExecutor:
                 work, ended = queue.popleft()
                 if ended is None:
                     await isolate(what, work())
-                elif not ended.cancelled():
+                elif not ended.done():
                     failure = await isolate(what, work(), (Unavailable, Fenced))
                     if not ended.done():
                         ended.set_result(failure)

@@ -35,6 +35,9 @@ class DeviceReceiver(Protocol):
     def take(self, mac: str, payload: bytes) -> asyncio.Future[bool] | None:
         """Begin to handle a message that needs neither task nor order; None, or a failure, if `receive` must do it."""
 
+    def expect(self, mac: str, payload: bytes, ended: Ended) -> None:
+        """Note a presence as it arrives; an older one of the device that waits may be ended, and is left out then."""
+
     def receive(self, shard: "Shard", kind: str, mac: str, payload: bytes) -> Awaitable[None]:
         """Handle one message; its kind is `up`, `presence`, or `boot` of the broker."""
 
@@ -208,7 +211,9 @@ class Shard:
             return
         kind, mac = parsed
         log.debug("message", extra={"device": mac, "kind": kind, "bytes": len(payload)})
-        work = functools.partial(self._handle, self._session, kind, mac, payload)
+        if kind == "presence":
+            self._receiver.expect(mac, payload, ended)
+        work = functools.partial(self._handle, self._session, kind, mac, payload, ended)
         taken = None
         if kind == "up" and self._session is not None and self._ready.is_set() and self.held:
             taken = None if self.executor.has_work(mac) else self._receiver.take(mac, payload)
@@ -217,8 +222,8 @@ class Shard:
         else:
             self.executor.follow(mac, taken, work, ended)
 
-    async def _handle(self, session: ShardSession | None, kind: str, mac: str, payload: bytes) -> None:
-        """Handle a message if its session is still the shard's; retry while Redis is away.
+    async def _handle(self, session: ShardSession | None, kind: str, mac: str, payload: bytes, ended: Ended) -> None:
+        """Handle a message that is not ended, if its session is still the shard's; retry while Redis is away.
 
         Raises:
             Unavailable: The broker will deliver it again in the next session.
@@ -230,6 +235,8 @@ class Shard:
             await self._ready.wait()
         pauses, deadline = None, self.lease.clock() + RETRY_SECONDS
         while session is not None and session is self._session and self.held:
+            if ended.done():
+                return None
             try:
                 return await self._receiver.receive(self, kind, mac, payload)
             except Unavailable as error:

@@ -42,7 +42,9 @@ class Team:
             return
 
         def make(number: int, lease: Lease) -> Shard:
-            receiver = SimpleNamespace(receive=receive, take=lambda mac, payload: None)
+            receiver = SimpleNamespace(
+                receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None
+            )
             return Shard(number, lease, lambda _: SilentSession(), receiver, worker.confirm)
 
         store = await memory_store(self.redis)

@@ -35,7 +35,9 @@ class OneHolder:
         async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
             return
 
-        receiver = SimpleNamespace(receive=receive, take=lambda mac, payload: None)
+        receiver = SimpleNamespace(
+            receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None
+        )
         return Shard(number, lease, lambda _: SilentSession(), receiver, self.holder.confirm)
 
     async def take(self, number: int) -> Shard:

@@ -84,7 +84,13 @@ async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered(
         sessions.append(SlowSession(shard))
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    shard = Shard(0, endless(), connect, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
+    shard = Shard(
+        0,
+        endless(),
+        connect,
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        always,
+    )
     async with asyncio.timeout(10), running("shard", shard.run):
         while not sessions or not sessions[0].handling:
             await asyncio.sleep(0)
@@ -101,7 +107,13 @@ async def test_without_a_connection_nothing_is_sent() -> None:
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         return
 
-    shard = Shard(0, endless(), slow, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
+    shard = Shard(
+        0,
+        endless(),
+        slow,
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        always,
+    )
     with pytest.raises(Unavailable):
         shard.publish(MAC, GoodbyeCommand("s"), XIAOZHI)
 
@@ -114,7 +126,13 @@ def opened(receive: Callable[..., Any], sessions: list[SlowSession]) -> Shard:
         sessions[-1].may_publish.set()
         return cast("MqttSession", cast("Any", sessions[-1]))
 
-    return Shard(0, endless(), connect, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
+    return Shard(
+        0,
+        endless(),
+        connect,
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        always,
+    )
 
 
 async def outcomes(sessions: list[SlowSession]) -> list[type[Exception] | None]:
@@ -233,7 +251,13 @@ async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> 
     async def receive(shard: Shard, kind: str, mac: str, payload: bytes) -> None:
         raise AssertionError
 
-    shard = Shard(1, endless(), slow, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
+    shard = Shard(
+        1,
+        endless(),
+        slow,
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        always,
+    )
     async with asyncio.timeout(5), running("shard", shard.run):
         await asyncio.sleep(0)
         shard.spawn(f"alert {MAC}", show())
@@ -253,7 +277,13 @@ async def test_what_a_session_brings_for_other_shards_is_left_to_them() -> None:
     number = slot(MAC) // 16
     address = MqttAddress("192.0.2.1", 1883, tls=False)
     for one in (number, (number + 1) % 16):
-        shard = Shard(one, endless(), slow, SimpleNamespace(receive=receive, take=lambda mac, payload: None), always)
+        shard = Shard(
+            one,
+            endless(),
+            slow,
+            SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+            always,
+        )
         session = shard_session(shard, address, Credentials("fleet-shard-1", "service.k", "p"), 16)
         assert session._reading is not None
         async with asyncio.timeout(5), running("shard", shard.run):
