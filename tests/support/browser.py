@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
@@ -113,7 +114,7 @@ class Visitor:
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("warning", "error"):
-            self.complaints.append(message.text)
+            self.complaints.append(f"{message.text} {urlsplit(message.location['url']).path}")
 
 
 def unnamed(page: Page) -> list[str]:

@@ -93,18 +93,19 @@ class Database:
         return self._writing
 
     @asynccontextmanager
-    async def reading(self, seconds: float = STATEMENT_SECONDS) -> AsyncIterator[AsyncConnection]:
+    async def reading(self, seconds: float | None = None) -> AsyncIterator[AsyncConnection]:
         """Give a connection for statements that change nothing.
 
         Args:
-            seconds: Limit of the block; its statement is ended then.
+            seconds: Limit of the block, in place of `STATEMENT_SECONDS`; its statement is ended then.
 
         Raises:
             SlowQuery: The block took longer.
             Unavailable: The database does not answer.
         """
         with _translating():
-            async with self._reading.connect() as connection, _limited(seconds):
+            limit = STATEMENT_SECONDS if seconds is None else seconds
+            async with self._reading.connect() as connection, _limited(limit):
                 yield connection
 
     @asynccontextmanager

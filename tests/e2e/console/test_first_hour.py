@@ -7,16 +7,17 @@ import json
 import re
 import time
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
+from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.records.turns import Turn
 from tests.support.browser import Visitor, running_browser
 from tests.support.fleet_process import FleetProcess, fleet_up
-from tests.support.openai_server import Answer, OpenAiServer, Request, run_openai_server, spoken
+from tests.support.openai_server import Answer, Request, run_openai_server, spoken
 from tests.support.recordings import recordings
 from tests.support.sim_house import SimHouse, sim_house
 from tests.support.talk_site import TONE
@@ -27,8 +28,14 @@ MOST_CLICKS = 45
 HEARD, PLAIN, PIRATE = "What do you hear?", "It is quiet here.", "Only the sea, captain!"
 PROMPT, VOICE = "You are a pirate.", "nova"
 LISTEN = "Follow live"
+SET_VOLUME, VOLUME = "self.audio_speaker.set_volume", 40
+CANARY = 4
+HIGH = (b"\x00\x20" * 6 + b"\x00\xe0" * 6) * 2000
+"""An octave above `TONE`."""
 FIRST = "02:00:00:00:01:00"
 OTHERS = [f"02:00:00:00:01:{number:02x}" for number in range(1, 6)]
+BROKEN = OTHERS[2:]
+"""Devices on which each tool fails: a canary of four has at least one of them, and at least one of the others."""
 _COUNT_CLICKS = """document.addEventListener('click', (event) => {
   if (event.isTrusted) sessionStorage.clicks = Number(sessionStorage.clicks ?? 0) + 1;
 }, true)"""
@@ -39,11 +46,28 @@ def answer(request: Request) -> Answer:
     return spoken(PIRATE if PROMPT in json.dumps(request.json) else PLAIN)
 
 
+def speak(request: Request) -> Answer:
+    """Speak an octave higher with the new voice."""
+    return Answer([HIGH if request.json.get("voice") == VOICE else TONE], kind="audio/pcm")
+
+
+def pitch(turn: Turn) -> float:
+    """Return the loudest frequency that the device has played, in Hz."""
+    heard = np.frombuffer(turn.heard(), "<i2")
+    return float(np.argmax(np.abs(np.fft.rfft(heard)))) * turn.sample_rate / len(heard)
+
+
+def volume_calls(device: SimDevice) -> int:
+    """Return how often a device was asked to change its volume."""
+    calls = [step.detail["name"] for step in device.journal.steps if step.name == "tool call"]
+    return calls.count(SET_VOLUME)
+
+
 class Stranger:
     """Somebody with a browser and a few devices."""
 
-    def __init__(self, page: Page, house: SimHouse, models: OpenAiServer) -> None:
-        self.page, self._house, self._models = page, house, models
+    def __init__(self, page: Page, house: SimHouse) -> None:
+        self.page, self._house = page, house
 
     def begin(self, code: str) -> None:
         self.page.get_by_role("textbox", name="One-time code").fill(code)
@@ -61,8 +85,8 @@ class Stranger:
             expect(row).to_have_count(0, timeout=LIMIT)
         self._house.wait_for_all()
 
-    def see_a_conversation(self, said: str) -> None:
-        """Talk to the first device, and read along."""
+    def see_a_conversation(self, said: str) -> Turn:
+        """Talk to the first device, and read along; return what it heard."""
         self._open("Devices")
         self.page.get_by_role("row", name=re.compile(FIRST)).click(timeout=LIMIT)
         self.page.get_by_role("link", name=LISTEN).click(timeout=LIMIT)
@@ -72,6 +96,7 @@ class Stranger:
         log = self.page.get_by_role("log", name="Transcript")
         expect(log.get_by_text(HEARD).last).to_be_visible(timeout=LIMIT)
         expect(log.get_by_text(said)).to_be_visible(timeout=LIMIT)
+        return turn
 
     def change_prompt_and_voice(self) -> None:
         """Make an agent for the whole site."""
@@ -99,20 +124,18 @@ class Stranger:
         dialog.get_by_role("textbox", name="Query").fill("online")
         dialog.get_by_role("button", name="Add").click()
         self.page.get_by_role("link", name="Make a job").click()
-        self.page.get_by_role("combobox", name="Tool").select_option("self.audio_speaker.set_volume")
-        self.page.get_by_role("spinbutton").first.fill("40")
+        self.page.get_by_role("combobox", name="Tool").select_option(SET_VOLUME)
+        self.page.get_by_role("spinbutton").first.fill(str(VOLUME))
         self.page.get_by_role("button", name="Next").click()
         self.page.get_by_role("button", name="Next").click()
         self.page.get_by_role("combobox", name="Stages").select_option("careful")
+        self.page.get_by_label("First devices").fill(str(CANARY))
         self.page.get_by_role("button", name="Begin", exact=True).click(timeout=LIMIT)
         expect(self.page.get_by_role("main").get_by_text("Halted").first).to_be_visible(timeout=LIMIT)
 
     @property
     def clicks(self) -> int:
         return int(self.page.evaluate("sessionStorage.clicks"))
-
-    def voices(self) -> list[Any]:
-        return [request.json.get("voice") for request in self._models.requests if request.path.endswith("speech")]
 
     def _open(self, name: str) -> None:
         self.page.get_by_role("navigation", name="Menu").get_by_role("link", name=name, exact=True).click()
@@ -141,24 +164,30 @@ def test_a_stranger_gets_from_nothing_to_a_job_that_halts(tmp_path: Path) -> Non
     with run_openai_server() as models:
         models.answer("chat/completions", answer)
         models.transcriptions(Answer([json.dumps({"text": HEARD, "language": "en"}).encode()]))
-        models.speech(Answer([TONE], kind="audio/pcm"))
+        models.answer("audio/speech", speak)
         settings = {f"{name}_BASE_URL": models.url for name in ("LLM", "ASR", "TTS")}
         settings |= {"LLM_MODEL": "scripted", "FLEET_ACTIVATION": "code", "FLEET_PUBLIC_HOST": "127.0.0.1"}
         with fleet_up(tmp_path, **settings) as fleet, sim_house(fleet.ota) as house, running_browser() as browser:
             visitor = Visitor(browser)
             visitor.prepare(_COUNT_CLICKS)
             page = visitor.open(shown(fleet, r"Operators: (\S+)"))
-            stranger = Stranger(page, house, models)
+            stranger = Stranger(page, house)
             stranger.begin(shown(fleet, r"within an hour: (\S+)"))
             house.switch_on(FIRST)
-            for number, mac in enumerate(OTHERS):
-                house.switch_on(mac, Faults(tool_errors=0.0 if number == 0 else 1.0))
+            for mac in OTHERS:
+                house.switch_on(mac, Faults(tool_errors=1.0 if mac in BROKEN else 0.0))
             stranger.admit_all()
-            stranger.see_a_conversation(PLAIN)
+            before = stranger.see_a_conversation(PLAIN)
             stranger.change_prompt_and_voice()
-            stranger.see_a_conversation(PIRATE)
-            assert VOICE in stranger.voices()
+            after = stranger.see_a_conversation(PIRATE)
+            assert (before.reply, after.reply) == (PLAIN, PIRATE)
+            assert pitch(after) == pytest.approx(2 * pitch(before), rel=0.02), "the new voice is heard"
             stranger.set_the_volume_of_a_group()
+            called = [device for device in house.devices if volume_calls(device)]
+            assert len(called) == CANARY, "the others are spared"
+            louder = {device.mac for device in house.devices if device.board.volume == VOLUME}
+            assert louder == {device.mac for device in called} - set(BROKEN)
+            assert louder
             print(f"{stranger.clicks} clicks, {time.monotonic() - begun:.0f} seconds with the start of the server")
             assert stranger.clicks <= MOST_CLICKS
             page.close()
