@@ -6,8 +6,8 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -28,6 +28,7 @@ from tests.support.browser import running_browser
 
 MARKS: Final[Mapping[str, tuple[float | None, str]]] = {
     "first paint, warm": (1_000.0, "ms"),
+    "first rows, warm: CPU of the main thread": (1_000.0, "ms"),
     "first rows, warm": (None, "ms"),
     "scroll: CPU of the task with most of it": (50.0, "ms"),
     "scroll: longest task by the clock": (50.0, "ms"),
@@ -39,7 +40,7 @@ MARKS: Final[Mapping[str, tuple[float | None, str]]] = {
     "events: CPU of the task with most of it": (50.0, "ms"),
     "events: longest task by the clock": (50.0, "ms"),
     "events: longest frame": (None, "ms"),
-    "events: share of the main thread": (None, "%"),
+    "events: share of the main thread": (50.0, "%"),
     "events: age of the newest line of the log": (None, "ms"),
 }
 EVENT_PAGES: Final = ("#/live?view=events", "#/live", "#/", "#/devices")
@@ -72,26 +73,27 @@ class ConsoleExperiment(Experiment[list[ConsoleResult]]):
 
     async def measure(self, progress: Progress) -> list[ConsoleResult]:
         with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
-            folder = Path(name)
-            address = f"sqlite:///{folder / 'control.db'}"
             progress(f"making {self.devices} devices")
-            await make_registry(address, self.devices)
-            async with serve_registry(address, folder, self.devices) as site:
+            async with self.serve(Path(name)) as site:
                 progress("looking at the console")
-                return await asyncio.to_thread(self._look, site)
+                return await asyncio.to_thread(self.look, site)
 
-    def _look(self, site: ServedRegistry) -> list[ConsoleResult]:
+    @asynccontextmanager
+    async def serve(self, folder: Path) -> AsyncIterator[ServedRegistry]:
+        """Make devices, and run control over them."""
+        address = f"sqlite:///{folder / 'control.db'}"
+        await make_registry(address, self.devices)
+        async with serve_registry(address, folder, self.devices) as site:
+            yield site
+
+    def look(self, site: ServedRegistry) -> list[ConsoleResult]:
+        """Open a browser, and return all figures."""
         with running_browser() as browser:
             context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
             context.add_init_script(f"sessionStorage.setItem('fleet.token', '{TOKEN}')")
             page = context.new_page()
             page.set_default_timeout(120_000)
-            rows = page.locator("[role=grid] [role=row]:not(.blank)").first
-            for _ in range(2):
-                page.goto(f"http://{LOOPBACK}:{site.port}/console/#/devices")
-                page.reload()
-                rows.wait_for()
-            values = [page.evaluate(PAINTED), page.evaluate(NOW)]
+            values = _opened(page, f"http://{LOOPBACK}:{site.port}/console/#/devices")
             values += self._scrolled(page)
             with _events(site.redis_url, self.rate, self.devices):
                 values += self._watched(page)
@@ -117,6 +119,17 @@ class ConsoleExperiment(Experiment[list[ConsoleResult]]):
             found |= {"cpu": max(tasks, default=0.0), "share": sum(tasks) / self.seconds / 10}
             most = {name: max(value, found[name]) for name, value in most.items()}
         return list(most.values())
+
+
+def _opened(page: Page, url: str) -> list[float]:
+    rows = page.locator("[role=grid] [role=row]:not(.blank)").first
+    page.goto(url)
+    rows.wait_for()
+    with _traced(page) as tasks:
+        page.reload()
+        rows.wait_for()
+        painted, now = page.evaluate(PAINTED), page.evaluate(NOW)
+    return [painted, sum(tasks), now]
 
 
 @contextmanager

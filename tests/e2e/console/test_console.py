@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.support.browser import Visitor, running_browser, sideways, unnamed
 from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, moving
@@ -185,6 +185,27 @@ def test_hostile_names_of_boards_and_images_stay_text(page: Page, site: ConsoleS
     expect(page.get_by_role("heading", name=HOSTILE[:63], level=1)).to_be_visible()
     expect(main.get_by_role("link", name=f"{HOSTILE} · {HOSTILE}")).to_be_visible()
     assert page.title() != "owned"
+
+
+def test_names_are_asked_for_one_request_after_the_other(page: Page, site: ConsoleSite) -> None:
+    held: list[Route] = []
+    page.route(re.compile(r"/v1/devices\?.*filter=mac"), lambda route: held.append(route))
+    go(page, "#/live")
+    page.reload()
+    for mac in site.macs:
+        site.run(site.let("session.started", mac, session="named", dialect="xiaozhi"))
+    talkers = page.locator(".talkers button")
+    expect(talkers).to_have_count(COUNT)
+    answered = 0
+    while talkers.filter(has=page.locator(".mono")).count():
+        page.wait_for_timeout(20)
+        if held:
+            (request,) = held
+            held.clear()
+            request.continue_()
+            answered += 1
+    assert answered <= 2 + COUNT // 30
+    page.unroute_all(behavior="wait")
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ export default function Live({ query }) {
     else talkers.value = follow(talkers.value, events);
   }, 300);
   const shown = [...talkers.value.values()].sort((a, b) => Number(b.talking) - Number(a.talking)
-    || b.at.localeCompare(a.at));
+    || (b.at > a.at ? 1 : -1));
   if (query.device && !talkers.value.has(query.device)) shown.unshift({ device: query.device, at: "", session: "",
     talking: false, turns: 0 });
   const view = query.view ?? "talk", names = useNames(shown.slice(0, SHOWN).map((one) => one.device));

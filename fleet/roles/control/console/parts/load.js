@@ -83,21 +83,29 @@ export const More = ({ of }) => of.next && html`<div class="more"><${Button} bus
 
 /** A query has at most 60 words, and half of them are `OR`. */
 const AT_ONCE = 30;
+/** Names that are kept, those that came last. */
+const MOST_NAMES = 2_000;
 const known = signal(/** @type {Map<string, string>} */ (new Map()));
-const asked = new Set();
+let asking = false;
 
-/** Return the names that are known by now, by MAC; the others are asked for. @param {string[]} macs */
+/**
+ * Return the names that are known by now, by MAC. The others are asked for by one request after the other, each for what
+ * is shown then: a list that changes all the time asks no more often.
+ * @param {string[]} macs
+ */
 export function useNames(macs) {
+  const names = known.value;
   useEffect(() => {
-    const missing = [...new Set(macs)].filter((mac) => !asked.has(mac));
-    for (let at = 0; at < missing.length; at += AT_ONCE) {
-      const some = missing.slice(at, at + AT_ONCE);
-      some.forEach((mac) => asked.add(mac));
-      get("/devices", { filter: some.map((mac) => `mac=${mac}`).join(" OR "), fields: "mac,name",
-        limit: AT_ONCE }).then(
-        ({ items }) => { known.value = new Map([...known.value, ...items.map((one) => [one.mac, one.name])]); },
-        () => some.forEach((mac) => asked.delete(mac)));
-    }
-  }, [macs.join()]);
-  return known.value;
+    const missing = [...new Set(macs)].filter((mac) => !names.has(mac)).slice(0, AT_ONCE);
+    if (asking || !missing.length) return;
+    asking = true;
+    get("/devices", { filter: missing.map((mac) => `mac=${mac}`).join(" OR "), fields: "mac,name",
+      limit: AT_ONCE }).then(({ items }) => {
+      asking = false;
+      // A device that is not there has no name either.
+      known.value = new Map([...known.value, ...missing.map((mac) => [mac, ""]),
+        ...items.map((one) => [one.mac, one.name])].slice(-Math.max(MOST_NAMES, 4 * macs.length)));
+    }, () => { asking = false; });
+  }, [macs.join(), names]);
+  return names;
 }

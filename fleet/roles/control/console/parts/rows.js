@@ -1,7 +1,9 @@
 // Draws the rows of `Windows` that are in view: at most some dozens are in the document, however many there are.
 import { classes, html, useEffect, useLayoutEffect, useRef, useSignal } from "../kit.js";
 
+/** Rows that are drawn above and below the view; fewer as long as each step scrolls them away before they are seen. */
 const MORE = 8;
+const LEAST_MORE = 1;
 /** Rows that one scrolled area holds: browsers do not draw areas of more than some 30 million pixels. */
 const AREA = 400_000;
 const STEP = 300_000;
@@ -16,15 +18,19 @@ export function VirtualRows({ windows, total, label, height, begin = 0, draw, op
   const view = useRef(/** @type {HTMLDivElement|null} */ (null));
   const top = useSignal(0), size = useSignal(600), base = useSignal(0), active = useSignal(begin);
   const kept = useRef(/** @type {{draw: any, lines: Map<number, any>}} */ ({ draw: null, lines: new Map() }));
+  const before = useRef(0);
   windows.version.value;
   const rows = windows.known + (windows.done ? 0 : 3);
   const inside = Math.max(0, Math.min(AREA, rows - base.value));
-  const first = Math.max(base.value, base.value + Math.floor(top.value / height) - MORE);
-  const last = Math.min(rows, base.value + Math.ceil((top.value + size.value) / height) + MORE);
+  const begins = base.value + Math.floor(top.value / height);
+  const ends = Math.min(rows, base.value + Math.ceil((top.value + size.value) / height));
+  const more = Math.abs(begins - before.current) < size.value / height ? MORE : LEAST_MORE;
+  before.current = begins;
+  const first = Math.max(base.value, begins - more);
+  const last = Math.min(rows, ends + more);
 
-  useEffect(() => { windows.show(first, last); }, [windows, first, last, windows.version.value]);
-  useEffect(() => { onTop?.(base.value + Math.floor(top.value / height)); },
-    [base.value + Math.floor(top.value / height)]);
+  useEffect(() => { windows.show(begins, ends); }, [windows, begins, ends, windows.version.value]);
+  useEffect(() => { onTop?.(begins); }, [begins]);
   useLayoutEffect(() => {
     const box = /** @type {HTMLDivElement} */ (view.current);
     const watch = new ResizeObserver(() => { size.value = box.clientHeight; });
@@ -75,8 +81,8 @@ export function VirtualRows({ windows, total, label, height, begin = 0, draw, op
   const drawn = [], lines = new Map();
   for (let index = first; index < last; index += 1) {
     const row = windows.row(index), on = index === active.value, chosen = Boolean(row && marked(row));
-    const before = kept.current.lines.get(index);
-    const line = before?.row === row && before?.on === on && before?.chosen === chosen ? before : { row, on, chosen,
+    const same = kept.current.lines.get(index);
+    const line = same?.row === row && same?.on === on && same?.chosen === chosen ? same : { row, on, chosen,
       drawn: html`<div key=${index} id=${`row-${index}`} role="row" aria-rowindex=${index + 1}
       class=${classes("item cells", on && "active", !row && "blank")}
       aria-selected=${String(chosen)}
