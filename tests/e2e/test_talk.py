@@ -4,13 +4,14 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
 from fleet.adapters.speech.opus import Decoder, Encoder
@@ -162,3 +163,33 @@ async def test_a_ticket_is_valid_once_and_none_but_a_ticket_opens_the_door(
 async def connect_once(talk: dict[str, Any]) -> None:
     async with socket_of(talk):
         raise AssertionError("the door is open")
+
+
+async def test_a_talk_ends_with_its_token(models: OpenAiServer, tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(talk_site(tmp_path, models))
+        for seconds in (5, 10, 20, 40):  # a slow machine may need longer until it talks
+            wanted = {"name": f"page-{seconds}", "scopes": ["devices:command"]}
+            expires = datetime.now(UTC) + timedelta(seconds=seconds)
+            made = (await client.post("tokens", json=wanted | {"expires": expires.isoformat()})).json()
+            answer = await client.post("talks", headers={"Authorization": f"Bearer {made['token']}"})
+            if answer.status_code == 401 or not await talks_until_its_end(answer.json()):
+                continue
+            assert datetime.now(UTC) >= expires
+            return
+        pytest.fail("no talk began before its token expired")
+
+
+async def talks_until_its_end(talk: dict[str, Any]) -> bool:
+    """Whether a talk began, and ended as its token has expired."""
+    async with socket_of(talk) as socket:
+        page = Page(socket)
+        try:
+            session = (await page.greet())["session_id"]
+            # Who neither speaks nor listens would be sent away before.
+            await page.tell({"session_id": session, "type": "listen", "state": "start", "mode": "auto"})
+        except ConnectionClosed:
+            return False
+        async with asyncio.timeout(LIMIT):
+            await socket.wait_closed()
+        return "expired" in (socket.close_reason or "")

@@ -162,7 +162,7 @@ class TokenAccess:
             wait = self._wrong.take(address_of(request), _clock()) if token else 0.0
             if wait:
                 raise too_many("too many wrong tokens from this address", wait)
-            raise Problem(401, "token-needed", "sign in, or send a valid bearer token", headers=_CHALLENGE)
+            raise token_needed()
         return found
 
     def _operator(self, token: str) -> Principal | None:
@@ -204,6 +204,11 @@ class TokenAccess:
 
 def _bucket(principal: Principal) -> str:
     return f"{principal.tenant} {principal.actor}"
+
+
+def token_needed() -> Problem:
+    """Return the answer for a request without a token or sign-in that counts."""
+    return Problem(401, "token-needed", "sign in, or send a valid bearer token", headers=_CHALLENGE)
 
 
 def too_many(detail: str, wait: float) -> Problem:

@@ -6,7 +6,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.core.agent_settings import AgentModels
-from fleet.roles.control.access import TokenAccess
+from fleet.roles.control.access import Principal, TokenAccess, token_needed
 from fleet.roles.control.accounts.access import AccountAccess
 from fleet.roles.control.accounts.password_gate import PasswordGate
 from fleet.roles.control.agents.trial import NoModels
@@ -41,6 +41,17 @@ class ControlServices:
         self.accounts.forget(account=account)
         self.following.forget_sign_ins(account=account)
         await self.voice.end("account", account)
+
+    async def check_now(self, who: Principal) -> None:
+        """Check that somebody's token or sign-in still counts, whatever this process knew of it.
+
+        Raises:
+            Problem: It was ended, perhaps by another process (401).
+            Unavailable: The database does not answer.
+        """
+        revoked = bool(who.token) and not await self.tokens.existing([who.token])
+        if revoked or await self.accounts.ended([who]):
+            raise token_needed()
 
     @property
     def tokens(self) -> TokenRows:

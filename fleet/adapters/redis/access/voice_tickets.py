@@ -17,12 +17,14 @@ LONGEST_TICKET: Final = 64
 class VoiceTicket:
     """The device that the holder is, and the Client-Id under which it owns its MAC.
 
-    It is valid until the device needs a password of a later generation.
+    It is valid until the device needs a password of a later generation. `until`, in ms since 1970, is the end of the
+    token or sign-in that asked, and of the conversation; 0 if there is none.
     """
 
     device: str
     client: str
     generation: int
+    until: int = 0
 
 
 class VoiceTickets:
@@ -34,7 +36,7 @@ class VoiceTickets:
     async def issue(self, ticket: VoiceTicket) -> str:
         """Return the secret of a new ticket; Redis has only its hash."""
         secret = secrets.token_urlsafe(32)
-        text = f"{ticket.device} {ticket.client} {ticket.generation}"
+        text = f"{ticket.device} {ticket.client} {ticket.generation} {ticket.until}"
         kept = self._store.client.set(_key(secret), text, ex=TICKET_SECONDS)
         await self._store.ask(cast("Awaitable[bool | None]", kept))
         return secret
@@ -44,10 +46,11 @@ class VoiceTickets:
         if not secret or len(secret) > LONGEST_TICKET:
             return None
         found = await self._store.ask(cast("Awaitable[str | None]", self._store.client.getdel(_key(secret))))
-        device, client, generation = f"{found or ''}  ".split(" ")[:3]
+        device, client, generation, until = [*(found or "").split(" "), "", "", ""][:4]
         if canonical_mac(device) != device or not generation.isdecimal():
             return None
-        return VoiceTicket(device, client, int(generation))
+        # A process of an earlier version wrote no end.
+        return VoiceTicket(device, client, int(generation), int(until or 0))
 
 
 def _key(secret: str) -> str:

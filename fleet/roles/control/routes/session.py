@@ -85,13 +85,17 @@ class SessionRoutes:
         return await self._shown(account, SignIn(own.account, own.epoch, own.began, who.expires or 0))
 
     async def sign_out(self, who: Who, own: Own, request: Request) -> Response:
-        """End the own sign-in, and its streams. Other processes of control refuse it after at most two seconds."""
+        """End the own sign-in, its streams, and the talks of the account.
+
+        Other processes of control refuse it after at most two seconds.
+        """
         async with self._services.changes.begin(request) as change:
             await SignOuts(change.sql).add(own.digest, who.expires or 0)
             await change.audit("session.end", _name(own.account))
             answer = change.answer(status=204)
         await self._services.accounts.remove(own.digest)
         self._services.following.forget_sign_ins(digest=own.digest)
+        await self._services.voice.end("account", own.account)
         end_session(request, answer)
         return answer
 

@@ -33,12 +33,15 @@ class TalkRoutes:
                 raise Problem(409, "taken", "the device of this token belongs to another tenant")
             await change.audit("talk.begin", f"device/{mac}")
             await change.pin()
-        await self._services.voice.note(who)
         owned = await self._services.voice.own(mac)
-        secret = await self._tickets.issue(VoiceTicket(mac, owned.client, owned.generation))
+        await self._services.voice.note(who)
+        # What ends a talk makes a later generation. So what came before the one of this ticket is asked for after it.
+        await self._services.check_now(who)
+        ticket = VoiceTicket(mac, owned.client, owned.generation, who.expires or 0)
+        secret = await self._tickets.issue(ticket)
         await self._own.refresh(mac)
         places = TalkPlaces.by(self._services.settings)
-        ticket = TalkTicket(
+        answer = TalkTicket(
             device=mac,
             ticket=secret,
             seconds=TICKET_SECONDS,
@@ -47,4 +50,4 @@ class TalkRoutes:
             port=places.port,
             tls_port=places.tls_port,
         )
-        return Response(ticket.model_dump_json(), 201, {"Cache-Control": "no-store"}, "application/json")
+        return Response(answer.model_dump_json(), 201, {"Cache-Control": "no-store"}, "application/json")

@@ -3,7 +3,10 @@
 import asyncio
 import functools
 import logging
-from contextlib import AbstractContextManager
+import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from websockets.frames import CloseCode
@@ -16,7 +19,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.core.admission import Policy
 from fleet.ground.errors import Unavailable
 from fleet.roles.gateway.client import Client
-from fleet.roles.gateway.voice.voice_client import VoiceClient
+from fleet.roles.gateway.voice.voice_client import TakenOver, VoiceClient, VoiceEnded
 from fleet.wire.dialects import XIAOZHI
 from fleet.wire.identity import CredentialKeys, Credentials
 from fleet.wire.voice_websocket import NotHello
@@ -102,10 +105,10 @@ class VoiceDoor:
         voice = VoiceClient(client, ticket.device, open_session)
         # The broker would only close its session, without a reason.
         if former := self._talking.get(ticket.device):
-            former.give_way()
+            former.end(TakenOver("another client talks as this device"))
         self._talking[ticket.device] = voice
         try:
-            with self._logins.followed(client, credentials):
+            with self._logins.followed(client, credentials), _ending(voice, ticket.until):
                 await voice.run(first)
         finally:
             if self._talking.get(ticket.device) is voice:
@@ -114,7 +117,7 @@ class VoiceDoor:
     async def _log_in(self, client: Client, ticket: VoiceTicket) -> Credentials | None:
         """Return the credentials of the device, as its bootstrap would; None if it is not admitted."""
         keys = self._logins.keys
-        if ticket.device in keys.revoked:
+        if ticket.device in keys.revoked or _seconds_left(ticket.until) <= 0:
             return None
         asker = BootstrapAsker(ticket.device, ticket.client, client.address, dialect=XIAOZHI)
         # Where an edge names no address of its own, the device takes the one at which it reached the server.
@@ -126,6 +129,23 @@ class VoiceDoor:
         if decision.verdict != "admitted" or decision.generation > ticket.generation:
             return None
         return keys.issue_to_device(ticket.device, self._policy, decision.generation)
+
+
+@contextmanager
+def _ending(voice: VoiceClient, until: int) -> Iterator[None]:
+    """End the conversation at a time, if that comes during the block."""
+    ended = VoiceEnded("the token or sign-in has expired")
+    loop, left = asyncio.get_running_loop(), _seconds_left(until)
+    timer = loop.call_later(left, voice.end, ended) if left < math.inf else None
+    try:
+        yield
+    finally:
+        if timer:
+            timer.cancel()
+
+
+def _seconds_left(until: int) -> float:
+    return until / 1000 - datetime.now(UTC).timestamp() if until else math.inf
 
 
 def _ticket(request: Request) -> str:

@@ -98,9 +98,9 @@ class VoiceClient:
             if self._audio:
                 self._audio.close()
 
-    def give_way(self) -> None:
-        """Let another client be the device."""
-        self._queue(TakenOver("another client talks as this device"))
+    def end(self, reason: VoiceEnded) -> None:
+        """End the conversation."""
+        self._queue(reason)
 
     async def _read(self, hello: bytes) -> None:
         async with asyncio.timeout(CONNECT_SECONDS):

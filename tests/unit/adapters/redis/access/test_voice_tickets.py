@@ -4,7 +4,7 @@ from fleet.adapters.redis.access.voice_tickets import LONGEST_TICKET, TICKET_SEC
 from fleet.adapters.redis.client.store import Store
 from tests.support.virtual_time import elapse
 
-TICKET = VoiceTicket("02:00:00:00:00:01", "4b6c2a10-client", 3)
+TICKET = VoiceTicket("02:00:00:00:00:01", "4b6c2a10-client", 3, 1_900_000_000_000)
 
 
 async def test_a_ticket_is_taken_once_and_by_its_secret_only(store: Store) -> None:
