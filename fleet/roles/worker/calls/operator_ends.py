@@ -25,8 +25,9 @@ class OperatorEnds:
             del self._awaited[mac, str(number)]
 
     def find(self, mac: str, request: str, state: str, text: str) -> OperatorEnd | None:
-        """Return what an answer ends, with its outcome; None for most answers."""
+        """Return what an answer ends, with its outcome; None for most answers, and for another one after the first."""
         end = self._awaited.get((mac, request))
-        if end is not None:
-            end.state, end.text = state, text
+        if end is None or (end.state and (end.state, end.text) != (state, text)):
+            return None
+        end.state, end.text = state, text
         return end

@@ -17,7 +17,8 @@ class PendingCalls(Generic[T]):
 
     def __init__(self, disconnected: T) -> None:
         self._disconnected = disconnected
-        self._waiting: dict[str, dict[str, asyncio.Future[T]]] = {}
+        self._waiting: dict[str, dict[str, list[asyncio.Future[T]]]] = {}
+        """A request that is made twice at once is sent once, and its answer is for both."""
 
     def awaits(self, mac: str, request: str = "") -> bool:
         """Whether a request waits for its answer; without its id, whether any request to the device does."""
@@ -28,26 +29,30 @@ class PendingCalls(Generic[T]):
     def register(self, mac: str, number: int) -> Iterator[asyncio.Future[T]]:
         """Register a future for the answer to a request that is about to be sent."""
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(mac, {})[str(number)] = answer
+        requests = self._waiting.setdefault(mac, {})
+        both = requests.setdefault(str(number), [])
+        both.append(answer)
         try:
             yield answer
         finally:
-            mine = self._waiting[mac]
-            del mine[str(number)]
-            if not mine:
+            both.remove(answer)
+            if not both:
+                del requests[str(number)]
+            if not requests:
                 del self._waiting[mac]
 
     def resolve(self, mac: str, request: str, answer: T) -> bool:
-        """Set the future of a request; return False if there is none."""
-        waiting = self._waiting.get(mac, {}).get(request)
-        if waiting is not None:
-            _set(waiting, answer)
-        return waiting is not None
+        """Set the futures of a request; return False if there is none."""
+        waiting = self._waiting.get(mac, {}).get(request, [])
+        for one in waiting:
+            _set(one, answer)
+        return bool(waiting)
 
     def disconnect(self, mac: str) -> None:
         """Answer all requests of a device that went offline."""
         for waiting in self._waiting.get(mac, {}).values():
-            _set(waiting, self._disconnected)
+            for one in waiting:
+                _set(one, self._disconnected)
 
 
 async def wait_for_answer(answer: asyncio.Future[T], seconds: float, otherwise: T) -> T:

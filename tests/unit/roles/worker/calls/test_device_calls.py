@@ -67,6 +67,17 @@ async def test_what_another_worker_began_is_awaited_and_not_sent_again(stage: Wo
     assert requests(stage) == []
 
 
+async def test_a_call_that_is_made_twice_at_once_is_sent_once_and_both_get_its_answer(
+    stage: WorkerStage, calls: DeviceCalls
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        both = [group.create_task(calls.call(stage.shard, MAC, COMMAND, terms())) for _ in range(2)]
+        await elapse(1)
+        assert await answer(stage, calls)
+    assert [one.result() for one in both] == [Outcome("ok", "true")] * 2
+    assert len(requests(stage)) == 1
+
+
 async def test_a_call_without_an_answer_is_unknown_and_never_repeated(stage: WorkerStage, calls: DeviceCalls) -> None:
     begun = asyncio.get_running_loop().time()
     assert (await calls.call(stage.shard, MAC, COMMAND, terms())).status == "unknown"

@@ -84,6 +84,17 @@ async def test_a_call_is_made_once_and_its_outcome_can_be_read(desk: Desk) -> No
     assert len(desk.requests) == 1
 
 
+async def test_of_two_answers_that_come_together_the_first_one_is_the_outcome(desk: Desk) -> None:
+    await desk.put(call("a"))
+    async with desk.worker():
+        number = str((await desk.sent())["id"])
+        answers = [ResponseEvent(number, DONE), ResponseEvent(number, error="no bulb")]
+        taken = [desk.calls.take(MAC, one) for one in answers]
+        assert [await one for one in taken if one] == [True, False]
+        record = await desk.ended("a")
+    assert (record.state, record.text) == ("ok", "true")
+
+
 async def test_calls_of_two_operators_are_made_one_after_the_other(desk: Desk) -> None:
     for name in ("a", "b", "c"):
         await desk.put(call(name))

@@ -13,6 +13,18 @@ async def test_an_answer_reaches_who_waits_for_it() -> None:
         assert await wait_for_answer(waiting, 1, "late") == "yes"
 
 
+async def test_all_who_wait_for_one_answer_get_it() -> None:
+    waiters = PendingCalls(GONE)
+    with waiters.register(MAC, 7) as one:
+        with waiters.register(MAC, 7) as two, waiters.register(MAC, 7):
+            pass
+        assert waiters.awaits(MAC, "7"), "who leaves takes nobody else's place away"
+        with waiters.register(MAC, 7) as three:
+            assert waiters.resolve(MAC, "7", "yes")
+    assert (one.result(), two.done(), three.result()) == ("yes", False, "yes")
+    assert waiters._waiting == {}
+
+
 async def test_late_repeated_and_foreign_answers_reach_nobody() -> None:
     waiters = PendingCalls(GONE)
     with waiters.register(MAC, 7) as waiting:
