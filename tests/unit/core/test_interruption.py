@@ -5,6 +5,7 @@ import pytest
 from fleet.core.interruption import (
     DECIDE_SECONDS,
     FIRST_TEXT_SECONDS,
+    INTERRUPTING,
     MOST_TEXTS,
     QUIET_SECONDS,
     SHORT_MS,
@@ -165,3 +166,4 @@ def test_hold_is_bounded(verdict: Verdict | None, voice_at: float, sensitivity: 
         answer.note_text(verdict, 10.6)
     assert answer.decide(10.0 + DECIDE_SECONDS - 0.01) is None
     assert answer.decide(10.0 + DECIDE_SECONDS) == decided
+    assert (decided in INTERRUPTING) == (decided == "voice")

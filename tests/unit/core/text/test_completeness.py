@@ -17,6 +17,7 @@ from fleet.core.text.completeness import TextVerdict, has_end, judge_text
         ("Set the volume to 30%.", "en", "finished"),
         ("Set the volume to thirty percent.", "en", "finished"),
         ("What’s the", "en", "unfinished"),
+        ("Let’s", "en", "unfinished"),
         ("Play some music and uh", "en", "unfinished"),
         ("Uh.", "en", "filler"),
         ("Um, you know...", "en", "filler"),
