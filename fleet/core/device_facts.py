@@ -32,6 +32,8 @@ class DeviceFacts:
     pages: str = ""
     """Names its tool list: devices with equal texts offer the same tools. Empty: not known."""
     has_tools: bool = False
+    tenant: int = 0
+    """By which it shares places with others; 0 for the tenant of the site."""
 
     @property
     def known(self) -> bool:

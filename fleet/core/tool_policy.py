@@ -19,6 +19,8 @@ Decision = Literal["allow", "ask", "deny"]
 ToolSource = Literal["device", "program", "server"]
 """Whose tool: of a device's firmware; of a registrar or client of the gateway; of the server."""
 
+ALSO: Final[Mapping[str, str]] = {"list_reminders": "list_reminder"}
+"""Another name of a server's tool, which patterns fit too: `*_reminder` means all tools of reminders."""
 MOST_RULES: Final = 64
 LONGEST_PATTERN: Final = 256
 
@@ -52,8 +54,12 @@ class ToolPolicy:
         """Return the decision about a tool, by the name under which it was announced."""
         if not self.rules:
             return self.otherwise
-        risk = risk_of(tool, source)
-        fitting = (one for one in self.rules if one.risk in (None, risk) and fnmatchcase(tool, one.tool))
+        risk, names = risk_of(tool, source), {tool}
+        if source == "server" and tool in ALSO:
+            names.add(ALSO[tool])
+        fitting = (
+            one for one in self.rules if one.risk in (None, risk) and any(fnmatchcase(name, one.tool) for name in names)
+        )
         return next((one.decision for one in fitting), self.otherwise)
 
     def without_dangerous(self) -> "ToolPolicy":

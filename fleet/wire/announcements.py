@@ -26,4 +26,5 @@ class DeviceAnnouncement(Struct, frozen=True):
     reminder: bool = False
     """Whether it is a reminder of the device's user, and not an operator's text."""
     tenant: int = 0
-    """Whose operator announces it; 0 for reminders, and in what an earlier version wrote."""
+    """Whose operator announces it, or whose device has the reminder; 0 for the tenant of the site's reminders, and in
+    what an earlier version wrote."""

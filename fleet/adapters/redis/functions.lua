@@ -319,11 +319,70 @@ local function emit_refusal(A, verdict, claims, last)
   emit(stream, kind, A[3], texts('reason', verdict, 'client', A[2], 'address', A[4]))
 end
 
+-- Tenants share the queue of operators' calls, the list of their records, and reminders: a tenant takes one more place
+-- only while it has fewer than are free (fleet/core/shared_places.py), so nobody can take what a newcomer needs. While less than half
+-- of the places are taken, that is so for every tenant, and nobody counts. Beyond it, a hash beside the list counts: at
+-- `len` the places that are taken, at `a<tenant>` those of a tenant, and in the queue at `jobs` and `j<tenant>` those of
+-- jobs. It is no truth of its own: where it is missing, or `len` is not the length of the list, it is made again from
+-- what the list says; and it lives for a minute only, as an earlier version of these functions does not keep it.
+local COUNTED_SECONDS = 60
+
+-- Opens the counts of a list. `ample`: nobody can have too much, so they need not be known.
+local function open_counts(list, taken, ample, recount)
+  local counts = {key = list .. 'n', before = {}, changes = {}}
+  local length = tonumber(redis.call('HGET', counts.key, 'len') or '-1')
+  counts.known = length == taken
+  if counts.known then return counts end
+  if length >= 0 then redis.call('DEL', counts.key) end
+  if ample then return counts end
+  local found = recount(list)
+  for field, count in pairs(found) do redis.call('HSET', counts.key, field, count) end
+  redis.call('EXPIRE', counts.key, COUNTED_SECONDS)
+  counts.known = true
+  return counts
+end
+
+local function count_of(counts, field)
+  local before = counts.before
+  before[field] = before[field] or tonumber(redis.call('HGET', counts.key, field) or '0')
+  return before[field] + (counts.changes[field] or 0)
+end
+
+local function add_count(counts, field, more) counts.changes[field] = (counts.changes[field] or 0) + more end
+
+local function close_counts(counts)
+  if not counts.known then return end
+  for field, more in pairs(counts.changes) do
+    if more ~= 0 then redis.call('HINCRBY', counts.key, field, more) end
+  end
+end
+
+-- What changes when a call of a tenant comes into the queue or leaves it.
+local function count_call(counts, tenant, job, more)
+  add_count(counts, 'len', more)
+  add_count(counts, 'a' .. tenant, more)
+  if job then
+    add_count(counts, 'jobs', more)
+    add_count(counts, 'j' .. tenant, more)
+  end
+end
+
 -- Reminders of a device are JSON by id in a hash. The sorted set of the shard has each as `mac|id`, by the time in ms when
 -- it is looked at next. Of each device one is delivered at a time: the hash of those under way has, by MAC, its id, the
 -- fence of its owner, when that took it, how often it was taken, and when its delivery began. A device's field `rw` has
 -- the ids that wait until it connects or begins a session (docs/adr/0054-reminders.md).
 local REMINDER = '^(%S+) (%S+) (%d+) (%d+) (%d+)$'
+
+-- Returns the tenant of a device, 0 for that of the site; `prefix` is that of the shard's keys.
+local function device_tenant(prefix, mac) return redis.call('HGET', prefix .. 'd:' .. mac, 'ten') or '0' end
+
+local function recount_reminders(due)
+  local counts, prefix = {changes = {len = 0}}, string.match(due, '^(.*)rdue$')
+  for _, member in ipairs(redis.call('ZRANGE', due, 0, -1)) do
+    count_call(counts, device_tenant(prefix, string.match(member, '^[^|]*')), nil, 1)
+  end
+  return counts.changes
+end
 
 -- K: reminders of a device, due reminders, those under way  A: mac, id, …; without an id all of them
 -- Deletes reminders; returns how many there were.
@@ -331,11 +390,15 @@ local function reminders_cancel(K, A)
   local ids, gone = {unpack(A, 2)}, 0
   if #A == 1 then ids = redis.call('HKEYS', K[1]) end
   local begun = string.match(redis.call('HGET', K[3], A[1]) or '', REMINDER)
+  local counts = open_counts(K[2], redis.call('ZCARD', K[2]), true)
+  local tenant = counts.known and device_tenant(string.match(K[2], '^(.*)rdue$'), A[1])
   for _, id in ipairs(ids) do
     gone = gone + redis.call('HDEL', K[1], id)
-    redis.call('ZREM', K[2], A[1] .. '|' .. id)
+    local removed = redis.call('ZREM', K[2], A[1] .. '|' .. id)
+    if counts.known then count_call(counts, tenant, nil, -removed) end
     if begun == id then redis.call('HDEL', K[3], A[1]) end
   end
+  close_counts(counts)
   return gone
 end
 
@@ -349,15 +412,24 @@ end
 
 -- K: own, reminders of the device, due reminders, mark of the call that asks for it
 -- A: worker, fence, mac, id, JSON, due ms, life of the mark ms, most of a device, most of a shard, share of a device
---    while half of the shard's places are taken
--- Keeps a reminder, once for its id. Returns {SET, JSON}; {KNOWN, JSON or '' if it is over} for one that was kept
+--    while its tenant has half of what it may have
+-- Keeps a reminder, once for its id. While less than a quarter of the places are taken, each tenant may have more. Returns {SET, JSON}; {KNOWN, JSON or '' if it is over} for one that was kept
 -- before; {DEVICE} or {SITE} if there is no place.
 local function reminder_set(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   if redis.call('EXISTS', K[4]) == 1 then return {'KNOWN', redis.call('HGET', K[2], A[4]) or ''} end
   local own, all = redis.call('HLEN', K[2]), redis.call('ZCARD', K[3])
   if own >= tonumber(A[8]) then return {'DEVICE', ''} end
-  if all >= tonumber(A[9]) or (2 * all >= tonumber(A[9]) and own >= tonumber(A[10])) then return {'SITE', ''} end
+  local most, tenant = tonumber(A[9]), device_tenant(string.match(K[3], '^(.*)rdue$'), A[3])
+  local ample = 4 * (all + 1) <= most
+  local counts = open_counts(K[3], all, ample, recount_reminders)
+  if not ample then
+    local held = count_of(counts, 'a' .. tenant)
+    local room = math.ceil((most - all - held) / 2)
+    if room < 1 or (held >= room and own >= tonumber(A[10])) then return {'SITE', ''} end
+  end
+  count_call(counts, tenant, nil, 1)
+  close_counts(counts)
   redis.call('HSET', K[2], A[4], A[5])
   redis.call('ZADD', K[3], A[6], A[3] .. '|' .. A[4])
   redis.call('SET', K[4], '', 'PX', A[7])
@@ -365,31 +437,39 @@ local function reminder_set(K, A)
 end
 
 -- K: own, due reminders, those under way
--- A: worker, fence, prefix of the shard's keys, limit, ms for which a claim counts, 1 if this owner looks first
--- Claims reminders that are due, and those that an earlier owner had begun. Of a device whose record expired they are
--- deleted. Returns {time ms, time of the next look ms or ''}, and of each claimed one: mac, JSON, time zone of the device
--- or '', when its delivery began, how often it was claimed.
+-- A: worker, fence, prefix of the shard's keys, free places, ms for which a claim counts, 1 if this owner looks first,
+--    how many are looked at; of each tenant with places: tenant, places
+-- Claims reminders that are due, and those that an earlier owner had begun. A tenant takes one more place only while it
+-- has fewer than are free; what finds none goes behind all others that are due, so that each is looked at. Those of a
+-- device whose record expired are deleted. Returns {time ms, time of the next look ms or ''}, and of each claimed one:
+-- mac, JSON, time zone of the device or '', when its delivery began, how often it was claimed, tenant.
 local function reminders_claim(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local at, answer, claimed = now(), {}, A[6] == '1' and redis.call('HGETALL', K[3]) or {}
+  local free, held = tonumber(A[4]), {}
+  for i = 8, #A, 2 do held[A[i]] = tonumber(A[i + 1]) end
   for i = 1, #claimed, 2 do
     local id, fence = string.match(claimed[i + 1], REMINDER)
     if fence ~= A[2] then redis.call('ZADD', K[2], 'XX', string.format('%d', at), claimed[i] .. '|' .. id) end
   end
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', K[2], '-inf', at, 'LIMIT', 0, A[4])) do
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', K[2], '-inf', at, 'LIMIT', 0, A[7])) do
     local mac, id = string.match(member, '^(.-)|(.+)$')
+    local tenant = device_tenant(A[3], mac)
     local reminder = redis.call('HGET', A[3] .. 'rem:' .. mac, id)
     local begun, fence, since, tries, first = string.match(redis.call('HGET', K[3], mac) or '', REMINDER)
     if not reminder or redis.call('EXISTS', A[3] .. 'd:' .. mac) == 0 then
       reminders_cancel({A[3] .. 'rem:' .. mac, K[2], K[3]}, {mac, id})
     elseif begun and at - since < tonumber(A[5]) and (begun ~= id or fence == A[2]) then
       redis.call('ZADD', K[2], string.format('%d', at + 2000), member)
+    elseif (held[tenant] or 0) >= free then
+      redis.call('ZADD', K[2], string.format('%d', at), member)
     else
+      free, held[tenant] = free - 1, (held[tenant] or 0) + 1
       if begun ~= id then tries, first = 0, at end
       redis.call('HSET', K[3], mac, string.format('%s %s %d %d %d', id, A[2], at, tries + 1, first))
       redis.call('ZADD', K[2], string.format('%d', at + A[5]), member)
       local zone = redis.call('HGET', A[3] .. 'o:' .. mac, 'tz') or ''
-      for _, part in ipairs({mac, reminder, zone, string.format('%d', first), tries + 1}) do
+      for _, part in ipairs({mac, reminder, zone, string.format('%d', first), tries + 1, tenant}) do
         answer[#answer + 1] = part
       end
     end
@@ -419,6 +499,19 @@ local function reminder_end(K, A)
   end
   redis.call('ZADD', K[3], 'XX', at, A[3] .. '|' .. A[4])
   return 1
+end
+
+-- K: record of each device  A: of each device: its tenant, or '' for that of the site
+-- Notes whose devices are; of one that is not known nothing is noted.
+local function tenants_put(K, A)
+  for i, device in ipairs(K) do
+    if A[i] == '' then
+      redis.call('HDEL', device, 'ten')
+    elseif redis.call('EXISTS', device) == 1 then
+      redis.call('HSET', device, 'ten', A[i])
+    end
+  end
+  return #K
 end
 
 -- How often a device gets the same offer of firmware: one whose upgrade fails each time keeps working.
@@ -1222,54 +1315,6 @@ local function report(K, A)
   return 1
 end
 
--- Tenants share the queue of operators' calls and the list of their records: a tenant takes one more place only while it
--- has fewer than are free (fleet/core/shared_places.py), so nobody can take what a newcomer needs. While less than half
--- of the places are taken, that is so for every tenant, and nobody counts. Beyond it, a hash beside the list counts: at
--- `len` the places that are taken, at `a<tenant>` those of a tenant, and in the queue at `jobs` and `j<tenant>` those of
--- jobs. It is no truth of its own: where it is missing, or `len` is not the length of the list, it is made again from
--- what the list says; and it lives for a minute only, as an earlier version of these functions does not keep it.
-local COUNTED_SECONDS = 60
-
--- Opens the counts of a list. `ample`: nobody can have too much, so they need not be known.
-local function open_counts(list, taken, ample, recount)
-  local counts = {key = list .. 'n', before = {}, changes = {}}
-  local length = tonumber(redis.call('HGET', counts.key, 'len') or '-1')
-  counts.known = length == taken
-  if counts.known then return counts end
-  if length >= 0 then redis.call('DEL', counts.key) end
-  if ample then return counts end
-  local found = recount(list)
-  for field, count in pairs(found) do redis.call('HSET', counts.key, field, count) end
-  redis.call('EXPIRE', counts.key, COUNTED_SECONDS)
-  counts.known = true
-  return counts
-end
-
-local function count_of(counts, field)
-  local before = counts.before
-  before[field] = before[field] or tonumber(redis.call('HGET', counts.key, field) or '0')
-  return before[field] + (counts.changes[field] or 0)
-end
-
-local function add_count(counts, field, more) counts.changes[field] = (counts.changes[field] or 0) + more end
-
-local function close_counts(counts)
-  if not counts.known then return end
-  for field, more in pairs(counts.changes) do
-    if more ~= 0 then redis.call('HINCRBY', counts.key, field, more) end
-  end
-end
-
--- What changes when a call of a tenant comes into the queue or leaves it.
-local function count_call(counts, tenant, job, more)
-  add_count(counts, 'len', more)
-  add_count(counts, 'a' .. tenant, more)
-  if job then
-    add_count(counts, 'jobs', more)
-    add_count(counts, 'j' .. tenant, more)
-  end
-end
-
 local function recount_queue(queue)
   local counts = {changes = {len = 0}}
   for _, entry in ipairs(redis.call('XRANGE', queue, '-', '+')) do
@@ -1815,6 +1860,7 @@ redis.register_function('fleet_reminder_set', reminder_set)
 redis.register_function('fleet_reminders_cancel', reminders_cancel)
 redis.register_function('fleet_reminders_claim', reminders_claim)
 redis.register_function('fleet_reminder_end', reminder_end)
+redis.register_function('fleet_tenants_put', tenants_put)
 redis.register_function('fleet_clip_put', clip_put)
 redis.register_function('fleet_clip_find', clip_find)
 redis.register_function('fleet_delivery_note', delivery_note)

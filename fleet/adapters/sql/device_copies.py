@@ -1,7 +1,7 @@
 """Writes what Redis knows of devices into their rows, and changes of their presence into its history."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, func, select, update
@@ -11,6 +11,7 @@ from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_conditions import search_text
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import DEVICE, LISTED_TOOL, PRESENCE, TENANT, TOOL_LIST
+from fleet.adapters.sql.token_rows import FIRST_TENANT
 from fleet.adapters.sql.upserts import insert_if_absent
 from fleet.core.device_facts import DeviceFacts
 from fleet.core.query.fields import version_number
@@ -32,6 +33,8 @@ class Copied:
 
     new: Sequence[str] = ()
     changed: int = 0
+    tenants: Mapping[str, int] = field(default_factory=dict)
+    """Of devices whose facts name another tenant; 0 for that of the site."""
 
 
 class DeviceCopyRows:
@@ -54,8 +57,9 @@ class DeviceCopyRows:
         known = {mac_number(one.mac): one for one in facts}
         async with self._database.reading() as connection:
             # Nearly always nothing is different: then nobody waits for SQLite's one writer.
-            if not _differences(await _rows(connection, known), known, tool_lists):
-                return Copied()
+            rows = await _rows(connection, known)
+            if not _differences(rows, known, tool_lists):
+                return Copied(tenants=_other_tenants(rows, known))
         async with self._database.writing() as connection:
             rows = await _rows(connection, known, lock=True)
             different = _differences(rows, known, tool_lists)
@@ -70,7 +74,7 @@ class DeviceCopyRows:
             ]
             if notes:
                 await connection.execute(insert_if_absent(PRESENCE, is_sqlite=self._database.is_sqlite), notes)
-        return Copied([mac_text(mac) for mac in fresh], len(fresh) + len(changed))
+        return Copied([mac_text(mac) for mac in fresh], len(fresh) + len(changed), _other_tenants(rows, known))
 
     async def tool_list(self, tools: Sequence[str], digest: str) -> int:
         """Return the number of a list of tool names; store the list if it is new."""
@@ -135,6 +139,14 @@ async def _update(connection: AsyncConnection, changed: Mapping[int, _Values], s
         texts = [{"of": row[0], "text": search_text(*row)} for row in await connection.execute(words)]
         found = update(DEVICE).where(DEVICE.c.mac == bindparam("of")).values(search=bindparam("text"))
         await connection.execute(found, texts)
+
+
+def _other_tenants(rows: Mapping[int, Row[Any]], known: Mapping[int, DeviceFacts]) -> dict[str, int]:
+    """Return the tenants of devices that are not the ones of their facts."""
+    tenants = {mac: 0 if row.tenant == FIRST_TENANT else row.tenant for mac, row in rows.items()}
+    return {
+        mac_text(mac): tenant for mac, tenant in tenants.items() if tenant != known[mac].tenant and known[mac].known
+    }
 
 
 def _differences(

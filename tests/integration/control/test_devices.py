@@ -237,11 +237,14 @@ async def test_a_device_moves_to_another_tenant(
     await client.send(devices.register(DeviceAddition(mac=MAC, name="x", tags={"site": "berlin"})))
     assert await refused(other, devices.move(MAC, "default")) == (403, "site-only")
     assert await refused(client, devices.move(MAC, "nowhere")) == (404, "not-found")
+    await Devices(stage.services.store).appear(MAC, online=False, epoch=1)
     await remind(stage)
     assert not (await client.send(devices.move(MAC, "default"))).changed
     assert len(await Reminders(stage.services.store).read(MAC)) == 1
     assert (await client.send(devices.move(MAC, "other"))).changed
     assert await Reminders(stage.services.store).read(MAC) == [], "they are of the users of the old tenant"
+    store = stage.services.store
+    assert await store.client.hget(store.keys.device(MAC), "ten") == "2", "it shares places with its new tenant"
     assert await refused(client, devices.read(MAC)) == (404, "not-found")
     moved = await other.send(devices.read(MAC))
     assert (moved.name, moved.agent, moved.tags) == ("x", "", {"site": "berlin"})

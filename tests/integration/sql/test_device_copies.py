@@ -18,6 +18,7 @@ from fleet.adapters.redis.devices.tools import encode_tools
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_copies import DeviceCopyRows
+from fleet.adapters.sql.device_moves import DeviceMoves
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice, RegisteredDevice
 from fleet.adapters.sql.device_search import DeviceSearch
 from fleet.adapters.sql.presence_rows import PresenceRows
@@ -44,6 +45,10 @@ async def store() -> AsyncIterator[Store]:
 @pytest.fixture
 async def copies(store: Store, database: Database) -> DeviceCopies:
     return DeviceCopies(store, database)
+
+
+async def tenant_in_redis(store: Store, mac: str) -> object:
+    return await store.client.hget(store.keys.device(mac), "ten")
 
 
 async def boot(store: Store, mac: str, policy: str = "first", client: str = "c1") -> None:
@@ -241,3 +246,18 @@ async def _until(database: Database, *, online: bool) -> None:
         if row is not None and row.online is online:
             return
         await asyncio.sleep(0.01)
+
+
+async def test_redis_learns_whose_a_device_is(store: Store, database: Database, copies: DeviceCopies) -> None:
+    async with database.writing() as connection:
+        await connection.execute(insert(TENANT).values(id=OTHER, slug="other", name="", created=1))
+    for mac in (MAC, SECOND):
+        await boot(store, mac)
+    await copies.refresh([MAC, SECOND])
+    assert await tenant_in_redis(store, MAC) is None, "that of the site has no name"
+    await DeviceMoves(database).move(MAC, MINE, OTHER)
+    await copies.refresh([MAC, SECOND, THIRD])
+    assert (await tenant_in_redis(store, MAC), await tenant_in_redis(store, SECOND)) == (str(OTHER), None)
+    await DeviceMoves(database).move(MAC, OTHER, MINE)
+    await copies.refresh([MAC])
+    assert await tenant_in_redis(store, MAC) is None

@@ -77,3 +77,15 @@ def test_a_policy_is_read_from_a_setting() -> None:
 def test_a_policy_is_stored_as_json() -> None:
     stored: TypeAdapter[ToolPolicy] = TypeAdapter(ToolPolicy)
     assert stored.validate_json(stored.dump_json(_RULES)) == _RULES
+
+
+def test_a_pattern_of_the_names_of_reminder_tools_fits_all_three() -> None:
+    names = ("set_reminder", "list_reminders", "cancel_reminder")
+
+    def decide(text: str, source: ToolSource = "server") -> list[Decision]:
+        return [read_policy(text).decide(name, source) for name in names]
+
+    assert decide("deny *_reminder") == ["deny"] * 3 == decide("deny *_reminders, deny *_reminder")
+    assert decide("allow list_reminders, deny *_reminder") == ["deny", "allow", "deny"]
+    assert decide("deny list_reminders") == ["allow", "deny", "allow"] == decide("deny *_reminders")
+    assert decide("deny *_reminder", "program") == ["deny", "allow", "deny"], "the names of others are their own"

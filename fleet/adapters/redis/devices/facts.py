@@ -20,7 +20,7 @@ from fleet.wire.identity import parse_username
 PAGE: Final = 100
 """Devices that are read at once."""
 _OWNED = re.compile(r"f:\{\d+\}:o:((?:[0-9a-f]{2}:){5}[0-9a-f]{2})")
-_RECORD = ("on", "ep", "tp", "board", "fw", "lang", "pg", "tep", "cu", "cep", "kid")
+_RECORD = ("on", "ep", "tp", "board", "fw", "lang", "pg", "tep", "cu", "cep", "kid", "ten")
 _ADMISSION = ("bound", "client", "serial", "how", "unbound")
 _LONGEST = 64
 _DECIDED = ("code", "mac", "key")
@@ -138,7 +138,7 @@ def _facts(
     revoked: bool,
     refusal: tuple[int, str] | None,
 ) -> DeviceFacts:
-    on, epoch, changed, board, firmware, language, pages, tools, user, reported, issued = record
+    on, epoch, changed, board, firmware, language, pages, tools, user, reported, issued, tenant = record
     named = parse_username(user or "") if reported == epoch else None
     bound, client, serial, how, unbound = admission
     refused_at, reason = refusal or (0, "")
@@ -160,6 +160,7 @@ def _facts(
         last_boot=round((boot or 0) * 1000),
         pages=pages or "",
         has_tools=bool(tools),
+        tenant=int(tenant or 0),
     )
 
 

@@ -1,6 +1,6 @@
 """The reminders of devices, and the set of each shard by which its owner finds those that are due."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, cast
@@ -11,13 +11,18 @@ from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.reminders import MOST
 from fleet.wire.reminders import REMINDERS, Reminder
 
-MOST_OF_SITE: Final = 131_072
-"""Reminders of all devices together; each shard has its part. One takes about 400 bytes."""
+MOST_OF_SITE: Final = 262_144
+"""Reminders of all devices together; each shard has its part. A tenant has one more only while it has fewer than are
+free, so at most half of a part. One takes about 400 bytes."""
 SHARE: Final = 3
-"""Reminders that a device may have more of while half of its shard's places are taken: few devices of one tenant cannot
-take the places of all others."""
+"""Most reminders of a device while its tenant has half of what it may have: few devices cannot take the places of all
+others of their tenant."""
+LOOKED_AT: Final = 256
+"""Due reminders that one look takes in: of tenants with many, most only go behind those of others."""
 CLAIM_SECONDS: Final = 900.0
 """How long a claim counts while its owner has the shard: longer than any delivery lasts."""
+
+_NOBODY: Final[Mapping[int, int]] = {}
 
 Waiting = Literal["", "offline", "session"]
 """What a device that could not be told waits for, beside the time."""
@@ -35,6 +40,8 @@ class ClaimedReminder:
     """When the delivery began, by the clock of Redis; an earlier owner may have begun it."""
     claims: int
     """How often it was claimed since, this time included."""
+    tenant: int
+    """Whose device it is; 0 for the tenant of the site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +116,16 @@ class Reminders:
         """Delete all reminders of a device; return how many there were."""
         return await self._cancel(mac, ())
 
-    async def claim(self, owner: Owner, shard: int, most: int, *, first: bool) -> DueReminders:
-        """Claim reminders of a shard that are due.
+    async def claim(
+        self, owner: Owner, shard: int, free: int, held: Mapping[int, int] = _NOBODY, *, first: bool
+    ) -> DueReminders:
+        """Claim reminders of a shard that are due. A tenant gets one more place only while it has fewer than are free.
 
         Args:
             owner: Of the shard.
             shard: The shard.
-            most: At a time.
+            free: Places for deliveries.
+            held: Places that tenants have.
             first: Whether this owner looks for the first time: then also those that an earlier owner has begun.
 
         Raises:
@@ -126,11 +136,14 @@ class Reminders:
         at, following, *parts = await self._store.call(
             "fleet_reminders_claim",
             [keys.own(shard), keys.reminders_due(shard), keys.reminders_begun(shard)],
-            [owner.worker, owner.fence, prefix(shard), most, round(CLAIM_SECONDS * 1000), int(first)],
+            [
+                *(owner.worker, owner.fence, prefix(shard), free, round(CLAIM_SECONDS * 1000), int(first), LOOKED_AT),
+                *(word for pair in held.items() for word in pair),
+            ],
         )
         claimed = [
-            ClaimedReminder(mac, REMINDERS.decode(text), timezone, _time(begun), int(claims))
-            for mac, text, timezone, begun, claims in zip(*(iter(parts),) * 5, strict=True)
+            ClaimedReminder(mac, REMINDERS.decode(text), timezone, _time(begun), int(claims), int(tenant))
+            for mac, text, timezone, begun, claims, tenant in zip(*(iter(parts),) * 6, strict=True)
         ]
         after = max(0.0, (float(following) - int(at)) / 1000) if following else None
         return DueReminders(_time(at), claimed, after)

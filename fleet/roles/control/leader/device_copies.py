@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.facts import FactReader, Refusals, pages_of
+from fleet.adapters.redis.devices.tenants import DeviceTenants
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_copies import DeviceCopyRows
 from fleet.adapters.sql.presence_rows import PresenceRows
@@ -59,7 +60,7 @@ class DeviceCopies:
     """
 
     def __init__(self, store: Store, database: Database, pace: CopyPace | None = None) -> None:
-        self._facts = FactReader(store)
+        self._facts, self._tenants = FactReader(store), DeviceTenants(store)
         self._shards = range(store.keys.shards)
         self._rows, self._walk, self._presence = (
             DeviceCopyRows(database),
@@ -139,6 +140,7 @@ class DeviceCopies:
     async def _copy(self, macs: Sequence[str], refusals: Refusals) -> int:
         facts = await self._facts.read(macs, refusals)
         copied = await self._rows.write(facts, await self._tool_lists(facts))
+        await self._tenants.put(copied.tenants)
         if copied.new:
             # Who forgets a device deletes it in Redis first. What was read before that may be written after it: then
             # Redis does not know the device now, and the row goes again.

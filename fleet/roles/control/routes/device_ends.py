@@ -8,10 +8,12 @@ from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.forgetting import erase, has_events
 from fleet.adapters.redis.devices.reminders import Reminders
+from fleet.adapters.redis.devices.tenants import DeviceTenants
 from fleet.adapters.sql.audit_rows import AuditRows, Origin
 from fleet.adapters.sql.conversation_rows import ConversationRows
 from fleet.adapters.sql.device_moves import DeviceMoves
 from fleet.adapters.sql.device_rows import DeviceRows, VersionConflict
+from fleet.adapters.sql.token_rows import FIRST_TENANT
 from fleet.core.permissions import DEVICES_WRITE
 from fleet.roles.control.access import Principal, Who, milliseconds, source_of
 from fleet.roles.control.device_queries import read_mac
@@ -79,6 +81,7 @@ class EndRoutes:
                 await log.add(origin, milliseconds(), "device.move", f"device/{name}", before, after)
             if source != target:
                 await Reminders(self._store).clear(name)
+                await DeviceTenants(self._store).put({name: 0 if target == FIRST_TENANT else target})
             return change.answer(DecisionOutcome(mac=name, changed=source != target))
 
     async def _until_collected(self, mac: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
@@ -25,8 +26,9 @@ from fleet.wire.reminders import Reminder
 
 log = logging.getLogger(__name__)
 
-AT_ONCE: Final = 64
-"""Deliveries of one worker at a time; most of one is waiting. Others wait in Redis."""
+AT_ONCE: Final = 128
+"""Deliveries of one worker at a time; most of one is waiting. Others wait in Redis. A tenant has one more only while it
+has fewer than are free: at most half of them, and another tenant finds places at once."""
 LOOK_SECONDS: Final = 5.0
 """Longest time until a shard is looked at: devices that come back are told what waits for them."""
 AGAIN: Final = timedelta(minutes=10)
@@ -55,7 +57,8 @@ class ReminderRunner:
         self._delivery, self._owned = delivery, owned
         self._looks: dict[int, tuple[str, float]] = {}
         """By shard: the fence of its last look, and when the next one is due, by the clock of the loop."""
-        self._running = 0
+        self._running = Counter[int]()
+        """Deliveries by tenant."""
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -67,7 +70,7 @@ class ReminderRunner:
             shards = list(self._owned().values())
             # No shard with many reminders may always be the first.
             for shard in random.sample(shards, len(shards)):
-                if self._running < AT_ONCE and shard.connected and shard.held and self._is_due(shard):
+                if self._running.total() < AT_ONCE and shard.connected and shard.held and self._is_due(shard):
                     await self._look(shard)
             backoff.reset()
             await asyncio.sleep(_STEP)
@@ -81,20 +84,21 @@ class ReminderRunner:
         fence, _ = self._looks.get(shard.number, ("", 0.0))
         first = fence != shard.owner.fence
         try:
-            found = await self._reminders.claim(shard.owner, shard.number, AT_ONCE - self._running, first=first)
+            free, held = AT_ONCE - self._running.total(), +self._running
+            found = await self._reminders.claim(shard.owner, shard.number, free, held, first=first)
             after = LOOK_SECONDS if found.after is None else min(found.after, LOOK_SECONDS)
             self._looks[shard.number] = (shard.owner.fence, asyncio.get_running_loop().time() + after)
             for claimed in found.claimed:
                 task = shard.spawn(f"reminder {claimed.mac}", self._deliver(shard, claimed, found.now))
-                self._running += 1
-                task.add_done_callback(self._end)
+                self._running[claimed.tenant] += 1
+                task.add_done_callback(partial(self._end, claimed.tenant))
         except Fenced:
             return
         except FleetError as error:
             log.warning("reminders not claimed", extra={"shard": shard.number, "reason": str(error)})
 
-    def _end(self, _: asyncio.Task[object]) -> None:
-        self._running -= 1
+    def _end(self, tenant: int, _: asyncio.Task[object]) -> None:
+        self._running[tenant] -= 1
 
     async def _deliver(self, shard: Shard, claimed: ClaimedReminder, now: datetime) -> None:
         with fields(device=claimed.mac):
@@ -129,7 +133,7 @@ class ReminderRunner:
         if claimed.claims > core.MOST_CLAIMS or now - begun > core.LONGEST_DELIVERY:
             return await self._finish(shard, claimed, reminder, "lost", zone)
         text = core.announced(reminder, begun, zone, self._language)
-        announcement = DeviceAnnouncement(text, reminder.language, reminder=True)
+        announcement = DeviceAnnouncement(text, reminder.language, reminder=True, tenant=claimed.tenant)
         call = f"reminder {reminder.id} {core.ms_of(begun)}"
         wanted = partial(self._reminders.has, mac, reminder.id)
         outcome = await self._delivery.deliver(shard, mac, call, announcement, wanted)

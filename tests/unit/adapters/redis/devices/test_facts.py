@@ -51,7 +51,16 @@ async def test_of_an_unknown_device_only_its_mac_is_there(store: Store) -> None:
 
 
 async def test_each_fact_comes_from_its_own_field(store: Store) -> None:
-    record = {"board": "b", "fw": "2.4.1", "lang": "zh-CN", "pg": "digest", "tep": "5", "ep": "5", "kid": "k1"}
+    record = {
+        "board": "b",
+        "fw": "2.4.1",
+        "lang": "zh-CN",
+        "pg": "digest",
+        "tep": "5",
+        "ep": "5",
+        "kid": "k1",
+        "ten": "7",
+    }
     await write(store, boot=AT, on="1", tp=str(AT - 9), **record)
     await admit(store, bound="1", client="c1", serial="SN1", how="code")
     assert await facts(store) == DeviceFacts(
@@ -68,6 +77,7 @@ async def test_each_fact_comes_from_its_own_field(store: Store) -> None:
         last_boot=AT * 1000,
         pages="digest",
         has_tools=True,
+        tenant=7,
     )
 
 

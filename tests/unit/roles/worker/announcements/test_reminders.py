@@ -15,7 +15,7 @@ from fleet.adapters.redis.announcements.clips import Clip, Clips
 from fleet.adapters.redis.announcements.deliveries import Deliveries
 from fleet.adapters.redis.devices.forgetting import erase, forget
 from fleet.adapters.redis.devices.own_state import OwnState
-from fleet.adapters.redis.devices.reminders import SHARE, most_of_shard
+from fleet.adapters.redis.devices.tenants import DeviceTenants
 from fleet.adapters.redis.sessions.replies import Reply
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.core.reminders import KEPT, LATE, MOST, MOST_CLAIMS, ms_of
@@ -24,7 +24,7 @@ from fleet.ground.metrics import reminders as counted
 from fleet.ground.tasks import running
 from fleet.roles.worker.announcements.pauses import AnswerPauses
 from fleet.roles.worker.announcements.receipts import ClipReceipts
-from fleet.roles.worker.announcements.reminders import LOOK_SECONDS, ReminderRunner
+from fleet.roles.worker.announcements.reminders import AT_ONCE, LOOK_SECONDS, ReminderRunner
 from fleet.wire.clips import PATH, ClipDelivery, read_name
 from fleet.wire.edge_messages import EDGE_EVENTS, MakeClipCommand, SayEvent
 from fleet.wire.reminders import Reminder
@@ -428,20 +428,27 @@ async def test_a_call_that_is_made_again_sets_one_and_tells_when_the_first_is_du
     assert len(house.shown()) == 1
 
 
-async def test_a_device_and_a_shard_have_bounds_and_a_full_shard_leaves_each_device_its_share(house: House) -> None:
-    store = house.stage.resources.store
+async def test_a_device_has_a_bound(house: House) -> None:
     for number in range(MOST):
         assert isinstance(await house.set(100, f"r{number}"), Reminder)
     assert await house.set(100, "more") == "device"
-    await house.kept.clear(MAC)
-    others, most = store.keys.reminders_due(0), most_of_shard(1)
-    house.stage.redis.run("ZADD", others, *(word for n in range(most // 2) for word in (9e15, f"other|{n}")))
-    for number in range(SHARE):
-        assert isinstance(await house.set(100, f"s{number}"), Reminder)
-    assert await house.set(100, "more") == "site"
-    house.stage.redis.run("ZADD", others, *(word for n in range(most // 2, most) for word in (9e15, f"other|{n}")))
-    await house.kept.clear(MAC)
-    assert await house.set(100, "last") == "site"
+
+
+async def test_many_slow_devices_of_one_tenant_hold_up_nobody_else(house: House) -> None:
+    slow, house.voice = [f"02:00:00:00:01:{number:02x}" for number in range(2 * AT_ONCE)], False
+    store, owner = house.stage.resources.store, house.stage.shard.owner
+    for mac in slow:
+        await house.stage.resources.devices.appear(mac, online=True, epoch=1)
+        await house.stage.resources.devices.describe(mac, {"fw": "2.5.0", "dialect": "xiaozhi", "host": "fleet.test"})
+        await house.kept.add(owner, mac, Reminder(id="s", text=f"Of {mac}.", due=ms_of(house.now), language="en"))
+    await DeviceTenants(store).put(dict.fromkeys(slow, 5))
+    async with house.worker():
+        await elapse(10)
+        await house.set(1)
+        await house.until_gone(LOOK_SECONDS + 1)
+        assert len(house.orders()) > 1, "the others wait for their clips"
+        assert {one.tenant for one in house.orders()} == {5}
+    assert house.shown() == ["Reminder: Text of r1."]
 
 
 async def test_an_owner_that_lost_the_shard_sets_and_tells_nothing(house: House) -> None:
