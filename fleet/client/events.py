@@ -5,7 +5,14 @@ from typing import Any
 
 from fleet.client.call import Call, Nothing
 from fleet.client.client import AsyncFleetClient
-from fleet.wire.control.conversations import ConversationTurns, Erased, RecordedConversation
+from fleet.wire.control.conversations import (
+    ConversationTurn,
+    ConversationTurns,
+    Erased,
+    Line,
+    RecordedConversation,
+    RedactedLines,
+)
 from fleet.wire.control.events import EventPage
 from fleet.wire.control.shapes import ListPage
 from fleet.wire.control.usage import UsageList
@@ -32,6 +39,12 @@ def conversation(number: int, after: int = 0) -> Call[ConversationTurns]:
 def delete_conversation(number: int) -> Call[Nothing]:
     """Delete a conversation."""
     return Call("DELETE", f"/conversations/{number}", Nothing)
+
+
+def redact(number: int, turn: int, *lines: Line) -> Call[ConversationTurn]:
+    """Take lines of a turn back for good."""
+    body = RedactedLines(lines=list(lines))
+    return Call("POST", f"/conversations/{number}/turns/{turn}:redact", ConversationTurn, body=body)
 
 
 def erase(mac: str) -> Call[Erased]:

@@ -14,9 +14,10 @@ from fleet.operations.connect import Mac, operation, read_mac
 from fleet.operations.control_access import open_control
 from fleet.operations.json_output import AsJson, AsJsonLines, print_result
 from fleet.operations.listing import print_list
+from fleet.wire.control.conversations import ConversationTurn, Line
 
 app = typer.Typer(
-    help="Recorded conversations: list, show, export, delete, erase; watch a device.", no_args_is_help=True
+    help="Recorded conversations: list, show, export, redact, delete, erase; watch a device.", no_args_is_help=True
 )
 
 Number = Annotated[int, typer.Argument(min=1, help="Number of the conversation.")]
@@ -55,9 +56,9 @@ async def show(settings: Settings, number: Number, as_json: AsJson = False) -> N
         after: int | None = 0
         while after is not None:
             found = await control.send(calls.conversation(number, after))
-            rows += [(one.at, visible(one.question), visible(one.answer), one.outcome) for one in found.turns]
+            rows += [(one.id, one.at, *_said(one), one.outcome) for one in found.turns]
             after = found.next
-    print_list("turns", ("at", "question", "answer", "outcome"), rows, as_json=as_json)
+    print_list("turns", ("id", "at", "question", "answer", "outcome"), rows, as_json=as_json)
 
 
 @app.command()
@@ -78,6 +79,24 @@ async def delete(settings: Settings, number: Number, as_json: AsJson = False) ->
     async with open_control(settings) as control:
         await control.send(calls.delete_conversation(number))
     print_result("conversations", [{"id": number}], f"conversation {number} is deleted", as_json=as_json)
+
+
+@app.command()
+@operation
+async def redact(
+    settings: Settings,
+    number: Number,
+    turn: Annotated[int, typer.Argument(min=1, help="Number of the turn; `show` has it.")],
+    question: Annotated[bool, typer.Option("--question", help="Only what the user said.")] = False,
+    answer: Annotated[bool, typer.Option("--answer", help="Only what was answered.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take what was said in a turn back for good. The turn stays, and the audit log notes it."""
+    lines: list[Line] = ["question"] if question else []
+    lines += ["answer"] if answer else []
+    async with open_control(settings) as control:
+        found = await control.send(calls.redact(number, turn, *(lines or ("question", "answer"))))
+    print_result("turns", [found], f"taken back of turn {turn}: {', '.join(found.redacted)}", as_json=as_json)
 
 
 @app.command()
@@ -110,6 +129,13 @@ async def watch(
             async for kind, data in calls.watch(control, name):
                 line = json.loads(data)
                 typer.echo(json.dumps({"kind": kind, **line}) if as_json else _spoken(kind, line))
+
+
+def _said(turn: ConversationTurn) -> tuple[str, str]:
+    """Return question and answer as a table shows them."""
+    texts = {"question": turn.question, "answer": turn.answer}
+    question, answer = ("(redacted)" if name in turn.redacted else visible(text) for name, text in texts.items())
+    return question, answer
 
 
 def _spoken(kind: str, line: dict[str, Any]) -> str:

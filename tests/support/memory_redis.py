@@ -193,12 +193,13 @@ class MemoryRedis:
         return len(self._get_value(key, list) or [])
 
     def _lrem(self, key: str, count: str, value: str) -> int:
-        assert count == "0", "all of them"
+        assert count in ("0", "-1"), "all of them, or the last one"
         found = self._get_value(key, list) or []
-        gone = found.count(value)
-        found[:] = [item for item in found if item != value]
+        places = [place for place, item in enumerate(found) if item == value]
+        gone = places[int(count) :] if places else []
+        found[:] = [item for place, item in enumerate(found) if place not in gone]
         self._tidy(key)
-        return gone
+        return len(gone)
 
     def _ltrim(self, key: str, first: str, last: str) -> str:
         if found := self._get_value(key, list):

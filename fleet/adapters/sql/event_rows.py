@@ -7,7 +7,7 @@ effects of a batch, or none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import msgspec
@@ -19,6 +19,7 @@ from fleet.adapters.sql.conversation_writes import TurnWrites
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.history_schema import COLLECTOR, EVENT, EVENT_POSITION
 from fleet.adapters.sql.mac_numbers import mac_number
+from fleet.adapters.sql.redactions import redacted_texts
 from fleet.adapters.sql.schema import DEVICE, TENANT
 from fleet.adapters.sql.upserts import insert_or_replace
 from fleet.adapters.sql.usage_rows import add_usage
@@ -126,6 +127,7 @@ class EventRows:
             for number, one in enumerate(events, first):
                 mac = mac_number(one.mac) if one.mac else 0
                 fresh.append(StoredEvent(number, owners.get(mac, nobody)[0], one.at, one.kind, mac, one.data))
+            fresh = await _without_redacted(connection, fresh)
             stored += fresh
             if stored:
                 await connection.execute(insert(EVENT), [_row(one) for one in stored])
@@ -183,6 +185,14 @@ async def check_lease(connection: AsyncConnection, fence: int) -> None:
         Fenced: There is a newer one.
     """
     await _take_ids(connection, fence, 0)
+
+
+async def _without_redacted(connection: AsyncConnection, events: list[StoredEvent]) -> list[StoredEvent]:
+    """Return events without what an operator took back: an answer may be shortened after that."""
+    late = [one for one in events if one.kind == "turn.shortened"]
+    texts = await redacted_texts(connection, [(one.mac, one.data) for one in late])
+    changed = {one.id: replace(one, data=text) for one, text in zip(late, texts, strict=True)}
+    return [changed.get(one.id, one) for one in events]
 
 
 async def _take_ids(connection: AsyncConnection, fence: int, count: int) -> int:

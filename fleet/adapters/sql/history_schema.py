@@ -94,6 +94,8 @@ CONVERSATION_TURN = Table(
     Column("spoken_ms", Integer, nullable=False),
     # Question and answer in small letters.
     Column("search", Text, nullable=False),
+    # The lines that were taken back: `question`, `answer`, both or none.
+    Column("redacted", String(32), nullable=False, server_default=""),
     UniqueConstraint("mac", "turn"),
     Index("conversation_turn_conversation", "conversation", "id"),
     Index("conversation_turn_tenant_id", "tenant", "id"),

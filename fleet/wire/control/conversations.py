@@ -1,10 +1,12 @@
 """Conversations: what users said and what was answered."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from fleet.wire.control.shapes import NUMBER, GivenTime, Shape, Time
+
+Line = Literal["question", "answer"]
 
 
 class RecordedConversation(Shape):
@@ -57,6 +59,15 @@ class ConversationTurn(Shape):
     output_tokens: int
     speech_ms: int
     spoken_ms: int
+    redacted: Annotated[list[Line], Field(default_factory=list)]
+    """The lines that were taken back; their text is empty."""
+
+
+class RedactedLines(Shape):
+    """Which lines of a turn are taken back for good: what the user said, what was answered, or both."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"lines": ["question"]}]})
+    lines: Annotated[list[Line], Field(min_length=1, max_length=2)]
 
 
 class ConversationTurns(Shape):

@@ -74,6 +74,11 @@ async def _foreign_conversation(stage: ControlStage) -> str:
     return str(row.id)
 
 
+async def _first(_: ControlStage) -> str:
+    """Return the number of the turn of a foreign conversation."""
+    return "1"
+
+
 async def _foreign_agent(stage: ControlStage) -> str:
     return str((await AgentRows(stage.database, OTHER_TENANT).add("theirs", "", {}, 1)).id)
 
@@ -137,6 +142,7 @@ FOREIGN: dict[str, Callable[[ControlStage], Awaitable[str]]] = {
     "call": _foreign_call,
     "turn": _foreign_call,
     "conversation": _foreign_conversation,
+    "number": _first,
     "agent": _foreign_agent,
     "provider": _foreign_provider,
     "job": _foreign_job,

@@ -76,6 +76,9 @@ async def test_history_is_shown_exported_and_deleted(fleet: CommandLine, stage: 
         assert json.loads(await run("conversations", "export", *words))["answer"] == "Hello."
     (sums,) = json.loads(await run("usage", "--by", "device", "--json"))["usage"]
     assert (sums["device"], sums["turns"], sums["input_tokens"]) == (MAC, 1, 7)
+    words = ("conversations", "redact", str(talk["id"]), "1", "--answer")
+    assert "taken back of turn 1: answer" in await run(*words)
+    assert "(redacted)" in (shown := await run("conversations", "show", str(talk["id"]))) and "Hi?" in shown
     assert "deleted" in await run("conversations", "delete", str(talk["id"]))
     assert "0 conversations, 1 event" in await run("conversations", "erase", MAC)
     await happen(stage, "turn.answered", '{"turn":"t2","session":"s","user":"Yes?","answer":"No."}', fence=2)

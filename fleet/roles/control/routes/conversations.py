@@ -7,9 +7,11 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from fleet.adapters.redis.sessions.redaction import forget_turn
 from fleet.adapters.sql.conversation_rows import MOST_TURNS, ConversationQuery, ConversationRows
 from fleet.adapters.sql.device_rows import DeviceRows
 from fleet.adapters.sql.mac_numbers import mac_text
+from fleet.adapters.sql.redactions import Redactions
 from fleet.core.permissions import CONVERSATIONS_READ, CONVERSATIONS_WRITE
 from fleet.roles.control.access import Principal, Who
 from fleet.roles.control.device_queries import read_mac
@@ -23,6 +25,7 @@ from fleet.wire.control.conversations import (
     ConversationTurns,
     Erased,
     RecordedConversation,
+    RedactedLines,
 )
 from fleet.wire.control.shapes import ListPage, time_of
 
@@ -42,6 +45,8 @@ class ConversationRoutes:
         routes.add("GET /conversations:export", self.export, CONVERSATIONS_READ, model=None, notes=_LINES)
         routes.add("GET /conversations/{conversation}", self.read, CONVERSATIONS_READ, model=ConversationTurns)
         routes.add("DELETE /conversations/{conversation}", self.delete, CONVERSATIONS_WRITE, status=204, model=None)
+        redact = "POST /conversations/{conversation}/turns/{number}:redact"
+        routes.add(redact, self.redact, CONVERSATIONS_WRITE, model=ConversationTurn)
         routes.add("DELETE /devices/{mac}/data", self.erase, CONVERSATIONS_WRITE, model=Erased)
 
     async def list_conversations(
@@ -81,12 +86,34 @@ class ConversationRoutes:
         return StreamingResponse(self._lines(who, wanted), media_type="application/x-ndjson")
 
     async def delete(self, request: Request, who: Who, conversation: ConversationId) -> Response:
-        """Delete a conversation."""
+        """Delete a conversation; its events stay, without what was said."""
         async with self._services.changes.begin(request) as change:
+            await Redactions(change.sql, who.tenant).forget_events(conversation)
             if not await ConversationRows(change.sql, who.tenant).delete(conversation):
                 raise not_found("conversation")
             await change.audit("conversation.delete", f"conversation/{conversation}")
             return change.answer(None, status=204)
+
+    async def redact(
+        self, request: Request, who: Who, conversation: ConversationId, number: ConversationId, body: RedactedLines
+    ) -> Response:
+        """Take lines of a turn back for good: here, in its events, and in what the model is told of the turn.
+
+        What the device remembers of its users stays: see `/devices/{mac}/memory`.
+        """
+        async with self._services.changes.begin(request) as change:
+            rows = Redactions(change.sql, who.tenant)
+            found = await rows.read(conversation, number)
+            if found is None:
+                raise not_found("turn")
+            await rows.redact(found, body.lines)
+            name, lines = f"conversation/{conversation}", sorted(set(body.lines))
+            await change.audit("conversation.redact", name, after={"turn": number, "lines": lines})
+            # Last: if Redis is away, nothing was changed. What is gone from Redis alone is no loss but of context.
+            store, mac = self._services.store, mac_text(found.mac)
+            await forget_turn(store, mac, found.turn, found.question, found.answer)
+            after = await rows.read(conversation, number)
+            return change.answer(_turn(after))
 
     async def erase(self, request: Request, who: Who, mac: str) -> Response:
         """Delete all conversations, events and usage of a device; the audit log keeps that it was done."""
@@ -133,7 +160,7 @@ def _conversation(row: Any) -> RecordedConversation:
 
 def _turn(row: Any) -> ConversationTurn:
     values = {name: value for name, value in row._mapping.items() if name not in _HIDDEN}  # noqa: SLF001 - public
-    return ConversationTurn(**{**values, "at": time_of(row.at)})
+    return ConversationTurn(**{**values, "at": time_of(row.at), "redacted": row.redacted.split()})
 
 
 def _line(conversation: Any, turn: Any) -> str:
