@@ -16,6 +16,7 @@ from fleet.ground.settings import Settings, load
 from fleet.ground.settings.logs import log_budget
 from fleet.operations.health_command import DEFAULT_URL, LIMIT_SECONDS, health
 from fleet.operations.json_output import AsJson, print_result
+from fleet.run.announcement import announced
 from fleet.run.monitoring import run_monitoring
 from fleet.run.resources import ProcessResources, open_resources
 
@@ -247,11 +248,9 @@ def add_operator_commands() -> None:
     app.add_typer(conversations_command.app, name="conversations")
     app.command("usage")(usage)
     app.command("audit")(audit)
-    app.add_typer(memory_command.app, name="memory")
-    app.add_typer(reminders_command.app, name="reminders")
-    for name, command in {"keys": keys_command, "tokens": tokens_command, "certs": certs_command}.items():
+    kept = {"memory": memory_command, "reminders": reminders_command, "keys": keys_command, "tokens": tokens_command}
+    for name, command in {**kept, "certs": certs_command, "db": db_command}.items():
         app.add_typer(command.app, name=name)
-    app.add_typer(db_command.app, name="db")
     app.command("doctor")(doctor)
     app.command("settings")(settings)
     app.command("commands")(commands)
@@ -285,6 +284,7 @@ async def _serve_role(
     async with (
         run_monitoring(settings, name) as readiness,
         open_resources(settings, broker=broker, readiness=readiness) as resources,
+        announced(resources.store, name, readiness, resources.broker),
         role(resources),
     ):
         with readiness.serving():

@@ -16,6 +16,7 @@ from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
 from fleet.roles.front.listeners import TlsBinding
+from fleet.run.announcement import announced
 from fleet.run.resources import follow_debugging, follow_keys, read_keys
 
 
@@ -56,6 +57,7 @@ async def front(settings: Settings, readiness: Readiness) -> AsyncIterator[Front
             store = await Store.open(settings.redis_url, settings.shards, settings.tls_ca)
             stack.push_async_callback(store.close)
             stack.enter_context(readiness.pinging("redis", store.ping))
+            await enter(announced(store, "front", readiness))
             access = AccessWatch(store, keys, expel=role.expel)
             # Load revocations before the first connection.
             await access.look()

@@ -28,6 +28,7 @@ from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
 from fleet.roles.gateway.voice.door import MOST as MOST_VOICE
 from fleet.roles.gateway.voice.door import VoiceDoor
+from fleet.run.announcement import announced
 from fleet.run.draining import drain_limit
 from fleet.run.embedded.redis import EmbeddedRedis
 from fleet.run.embedded.supervisor import supervise
@@ -99,6 +100,7 @@ async def run_standalone(settings: Settings, while_up: Callable[[], Awaitable[No
         readiness = await stack.enter_async_context(run_monitoring(settings, "gateway"))
         store = await stack.enter_async_context(_open_store(settings))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
+        await stack.enter_async_context(announced(store, "gateway", readiness))
         broker = broker_address(settings.mqtt_url, settings.tls_ca) if settings.mqtt_url else None
         role = await stack.enter_async_context(gateway(settings, store, broker))
         await stack.enter_async_context(checking_models(*chat_models(settings)))

@@ -26,6 +26,7 @@ from fleet.ground.settings.stored import store as store_settings
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
+from fleet.run.announcement import announced
 from fleet.run.api import api
 from fleet.run.control import control_url, keeping_control, private_authority
 from fleet.run.edge import edge
@@ -85,6 +86,7 @@ async def up(
         settings = await enter(_with_model(settings))
         stack.enter_context(endpoints.publish(settings.data_dir, _endpoints(settings, redis_url, broker_url)))
         resources = ProcessResources(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
+        await enter(announced(store, "up", readiness, resources.broker))
         kept = await enter(keeping_control(resources, panel.offer_code))
         log.info("loading speech")
         speech = await load_speech(settings)
@@ -96,8 +98,7 @@ async def up(
         await kept.tried.wait()
         stack.enter_context(readiness.serving())
         ota = ota_url(settings.public_host, settings.http_host, server.port, tls=settings.tls_cert is not None)
-        console = _console_url(settings, kept.port)
-        await enter(panel.shown(ota, console, listeners(settings, server.port, kept.port)))
+        await enter(panel.shown(ota, _console_url(settings, kept.port), listeners(settings, server.port, kept.port)))
         log.info("fleet is up", extra={"ota": ota})
         await while_up()
 

@@ -16,6 +16,8 @@ TURN_SECONDS = 600
 CALL_KEPT_MS = 300_000
 """Life of a call's outcome after its deadline."""
 EDGE_SECONDS = 5
+PROCESS_SECONDS = 16
+"""Life of a process's announcement, which is repeated every five seconds."""
 INDEX_SECONDS = 24 * 3600
 """Life of the index from an edge to its sessions, after the last one was opened."""
 EDGE_INBOX_SECONDS = 120
@@ -234,6 +236,13 @@ CLIPS = "{clips}:"
 """Prefix of all clips; the hash tag keeps them on one node."""
 EDGES = "edges"
 """Set of the ids of all announced edges; `Edges.live` removes dead ones."""
+
+PROCESSES = "processes"
+"""Set of the ids of all announced processes; `Processes.live` removes dead ones."""
+
+
+def process(process_id: str) -> str:
+    return f"process:{process_id}"
 
 
 def agent_document(digest: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from fleet.adapters.net.own_address import own_address
+from fleet.adapters.redis.shards.processes import Processes, ProcessRecord
 from fleet.adapters.sql import database as module
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.idempotency_rows import IdempotencyRows
@@ -190,6 +191,31 @@ async def test_the_state_of_the_site_is_shown(stage: ControlStage) -> None:
     assert found["site"] == {"ota_url": f"http://{own_address()}:8000/xiaozhi/ota/", "timezone": settings.timezone}
     assert (await stage.ask("GET /healthz", None)).json() == {"status": "alive"}
     assert (await stage.ask("GET /readyz", None)).json() == {"status": "ready"}
+
+
+async def test_processes_brokers_and_what_waits_are_shown(stage: ControlStage) -> None:
+    store, broker = stage.services.store, "broker.example:1883"
+    for number, (role, connected) in enumerate((("worker", True), ("worker", False), ("edge", True), ("api", False))):
+        place = "" if role == "api" else broker
+        faults = "" if connected or role == "api" else "broker"
+        await Processes(store).announce(ProcessRecord(f"p{number}", role, "9.9.9", 1_000, faults, place, connected))
+    for shard, messages in ((3, 1), (5, 2)):
+        for _ in range(messages):
+            await store.client.xadd(store.keys.inbox(shard), {"m": "{}"})
+    await store.client.xadd(store.keys.events(7), {"k": "device.online"})
+    found = (await stage.ask("GET /v1/system")).json()
+    assert [(one["id"], one["role"], one["since"]) for one in found["processes"]] == [
+        *(("p3", "api", "1970-01-01T00:00:01.000Z"), ("p2", "edge", "1970-01-01T00:00:01.000Z")),
+        *(("p0", "worker", "1970-01-01T00:00:01.000Z"), ("p1", "worker", "1970-01-01T00:00:01.000Z")),
+    ]
+    assert found["processes"][3]["faults"] == "broker"
+    assert found["brokers"] == [{"address": broker, "connected": 2, "away": 1}]
+    assert (found["messages_waiting"], found["events_waiting"]) == (3, 1)
+    assert found["lags"] == [
+        {"shard": 5, "messages": 2, "events": 0},
+        {"shard": 3, "messages": 1, "events": 0},
+        {"shard": 7, "messages": 0, "events": 1},
+    ]
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)

@@ -1,7 +1,7 @@
 """Whether a process can serve requests: the state of its parts, checked on demand."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -65,6 +65,11 @@ class Readiness:
             for part in process.PARTS:
                 stack.enter_context(process.ready.following(partial(self._read, part), part))
             yield
+
+    @property
+    def parts(self) -> Mapping[str, bool]:
+        """Which parts were well when `look` was called last."""
+        return self._well
 
     async def look(self) -> str:
         """Check all parts; return why the process is not ready, empty if it is."""

@@ -5,7 +5,7 @@ A stream exists while control wants events. The functions that change state writ
 
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from fleet.adapters.redis.client.store import Store
 
@@ -92,9 +92,9 @@ class Outbox:
         counts = await self._store.call_each("fleet_events_read", each)
         return {shard: OutboxCounts(int(added), int(left)) for shard, (added, left) in zip(read, counts, strict=True)}
 
-    async def waiting(self, shards: Iterable[int]) -> int:
-        """Return how many entries wait in all streams, read ones that are not removed yet among them."""
+    async def waiting(self, shards: Iterable[int]) -> list[int]:
+        """Return how many entries wait in each stream, read ones that are not removed yet among them."""
         pipe = self._store.client.pipeline(transaction=False)
         for shard in shards:
             pipe.xlen(self._store.keys.events(shard))
-        return sum(await self._store.ask(cast("Awaitable[list[Any]]", pipe.execute())))
+        return await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))

@@ -70,6 +70,13 @@ class Inboxes:
         await self.to_shard(shard, event)
         return True
 
+    async def waiting(self, shards: Iterable[int]) -> list[int]:
+        """Return how many messages wait for the owner of each shard."""
+        pipe = self._store.client.pipeline(transaction=False)
+        for shard in shards:
+            pipe.xlen(self._store.keys.inbox(shard))
+        return await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+
     async def to_edge(self, edge: str, *commands: EdgeCommand) -> None:
         """Send commands to an edge in one round trip."""
         name = keys.edge_inbox(edge)
