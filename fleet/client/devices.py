@@ -5,6 +5,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from fleet.client.call import Call
+from fleet.wire.control.device_findings import DeviceFinding
 from fleet.wire.control.devices import (
     BindByCode,
     BindByMac,
@@ -24,6 +25,7 @@ from fleet.wire.control.devices import (
     ToolNames,
     WaitingList,
 )
+from fleet.wire.control.shapes import ListPage
 
 
 def search(
@@ -62,6 +64,11 @@ def tag(mac: str, tags: Mapping[str, str | None]) -> Call[Device]:
 def tools(mac: str) -> Call[ToolNames]:
     """Read the names of the tools that a device offers."""
     return Call("GET", f"{_path(mac)}/tools", ToolNames)
+
+
+def findings(mac: str) -> Call[ListPage[DeviceFinding]]:
+    """Read what the doctor finds about a device."""
+    return Call("GET", f"{_path(mac)}/findings", ListPage[DeviceFinding])
 
 
 def presence(mac: str, limit: int = 100) -> Call[PresenceHistory]:

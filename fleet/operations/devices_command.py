@@ -14,7 +14,14 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.local_time import offset
 from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural
-from fleet.operations import calls_command, desired_command, device_commands, ownership_command, registry_command
+from fleet.operations import (
+    calls_command,
+    desired_command,
+    device_commands,
+    findings_command,
+    ownership_command,
+    registry_command,
+)
 from fleet.operations.connect import Mac, open_store, operation, read_mac
 from fleet.operations.control_access import Direct, find_control
 from fleet.operations.decision_output import print_outcome
@@ -35,6 +42,7 @@ app.add_typer(registry_command.app)
 app.add_typer(calls_command.app)
 app.add_typer(device_commands.app)
 app.add_typer(desired_command.app)
+app.add_typer(findings_command.app)
 app.command()(notify)
 
 

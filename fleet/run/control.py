@@ -58,7 +58,9 @@ async def control(
         make_local_token(settings.data_dir)
         key = await signing_key(database)
         models = await stack.enter_async_context(open_trial_models(settings))
-        services = build_services(slice_of(settings, ControlSettings), database, resources.store, key, models)
+        services = build_services(
+            slice_of(settings, ControlSettings), database, resources.store, key, models, resources.keys
+        )
         server = await stack.enter_async_context(_serving(settings, build_app(services)))
         lease = ControlLease(resources.store, f"{socket.gethostname()}-{secrets.token_hex(4)}", LEASE_SECONDS)
         await stack.enter_async_context(running("uses of tokens", services.access.run))

@@ -8,9 +8,9 @@ from typing import Any
 
 from fleet.adapters.speech.load import load_asr, load_tts, load_turn_detector
 from fleet.adapters.speech.vad_silero import SileroVad
+from fleet.core.finding import Finding, exit_code
 from fleet.ground.settings import load
 from fleet.operations.doctor.examination import examine
-from fleet.operations.doctor.finding import Finding, exit_code
 from fleet.operations.doctor.site import open_site
 from fleet.roles.edge.app import Edge
 from fleet.run.api import api

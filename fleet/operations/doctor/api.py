@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from fleet.adapters.http_client import LARGEST_ERROR, BoundedClient
 from fleet.adapters.redis.access.admissions import Admissions
+from fleet.core.finding import Finding, Findings, ok, problem, skipped
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings.tls import LOOPBACK
 from fleet.operations.doctor.ask_bootstrap import SECONDS, BootstrapReply, ask_bootstrap
-from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
 from fleet.operations.doctor.site import SiteUnderTest
 
 _PUBLIC = (

@@ -8,8 +8,8 @@ import ipaddress
 import secrets
 import socket
 
+from fleet.core.finding import Finding, Findings, ok, problem
 from fleet.ground.settings.tls import LOOPBACK
-from fleet.operations.doctor.finding import Finding, Findings, ok, problem
 from fleet.operations.doctor.hello_answer import HelloAnswer
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.wire import echo

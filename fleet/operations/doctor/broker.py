@@ -3,8 +3,8 @@
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
+from fleet.core.finding import Finding, Findings, judge, ok, problem, skipped
 from fleet.operations.doctor.broker_addresses import BrokerAddress, broker_addresses, connect_first
-from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped
 from fleet.operations.doctor.mqtt_probe import MqttFault, MqttProbe
 from fleet.operations.doctor.passwords import examine_passwords
 from fleet.operations.doctor.probe_message import equal_to, new_probe_message

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from cryptography import x509
 
 from fleet.adapters.net.tls.certificate import WARNING, ServerCertificate
+from fleet.core.finding import Finding, Findings, ok, problem, skipped, warning
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
-from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning
 from fleet.operations.doctor.site import SiteUnderTest
 
 _SECONDS = 4.0

@@ -3,9 +3,9 @@
 from datetime import UTC, timedelta
 
 from fleet.adapters.redis.client.examination import examine_servers
+from fleet.core.finding import Finding, Findings, ok, problem, skipped, warning
 from fleet.ground.errors import Unavailable
 from fleet.ground.local_time import machine_zone, offset
-from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning
 from fleet.operations.doctor.site import SiteUnderTest
 
 NOTABLE, HARMFUL = timedelta(seconds=2), timedelta(seconds=30)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fleet.operations.doctor.finding import Finding, ok, problem, warning
+from fleet.core.finding import Finding, ok, problem, warning
 
 _MB = 1_000_000
 _FULL, _LOW = 20 * _MB, 500 * _MB

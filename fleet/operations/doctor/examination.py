@@ -6,10 +6,10 @@ from contextlib import aclosing
 from typing import Final
 
 from fleet.adapters.redis.devices.forgetting import forget
+from fleet.core.finding import Finding, Findings, problem
 from fleet.ground.errors import FleetError
 from fleet.ground.tasks import isolate
 from fleet.operations.doctor import api, broker, certificates, clock, machine, models, redis, roles, session, settings
-from fleet.operations.doctor.finding import Finding, Findings, problem
 from fleet.operations.doctor.site import SiteUnderTest
 
 Part = Callable[[SiteUnderTest], Findings]

@@ -5,8 +5,8 @@ import resource
 from pathlib import Path
 
 from fleet.adapters.net.descriptors import WANTED
+from fleet.core.finding import Finding, Findings, judge, ok, problem, skipped, warning
 from fleet.operations.doctor.disk import judge_disk
-from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.roles.edge.transport.socket import RECEIVE_BUFFER
 

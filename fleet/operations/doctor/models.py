@@ -7,11 +7,11 @@ from contextlib import aclosing
 from fleet.adapters.speech.load import SpeechSettings, load_asr, load_tts, load_turn_detector
 from fleet.adapters.speech.pcm import Resampler
 from fleet.adapters.speech.turn_silence import SilenceTurnDetector
+from fleet.core.finding import Finding, Findings, ok, problem, skipped, warning, wrong
 from fleet.core.ports import ASR_RATE, Asr, Message, TextDelta, ToolOffer, Tts
 from fleet.ground.errors import ConfigError, FleetError, install_hint
 from fleet.ground.settings import Settings
 from fleet.ground.settings.slices import slice_of
-from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.run.llm import chat_model
 from fleet.run.start_check import CheckedModel, chat_models, find_fault, photo_models, speech_models

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.access.revocations import Revocations
+from fleet.core.finding import Finding, Findings, ok, problem, skipped, warning
 from fleet.ground.errors import Unavailable
-from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped, warning
 from fleet.operations.doctor.mqtt_probe import MqttFault, MqttProbe
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.wire.identity import Credentials

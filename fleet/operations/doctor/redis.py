@@ -7,11 +7,11 @@ from pathlib import Path
 from fleet.adapters.redis.client.examination import Server, examine_servers
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.client.url import parse_redis_url
+from fleet.core.finding import Finding, Findings, judge, ok, problem, skipped, warning, wrong
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.ground.settings.tls import is_loopback
 from fleet.operations.doctor.disk import judge_disk
-from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
 
 _OLDEST = {"Redis": (7, 0), "Valkey": (8, 0)}

@@ -1,12 +1,12 @@
 """Examine a site from the network of its devices, with only the URL of bootstrap."""
 
+from fleet.core.finding import Finding, ok, problem
 from fleet.ground.errors import FleetError, Unavailable
 from fleet.ground.settings import Settings
 from fleet.operations.doctor import session
 from fleet.operations.doctor.api import web
 from fleet.operations.doctor.ask_bootstrap import PATH, ask_bootstrap
 from fleet.operations.doctor.clock import judge_clock
-from fleet.operations.doctor.finding import Finding, ok, problem
 from fleet.operations.doctor.site import open_site
 
 

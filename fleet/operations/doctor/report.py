@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fleet.core.finding import Finding, Verdict, exit_code
 from fleet.ground.terminal import cell, open_console, plural
-from fleet.operations.doctor.finding import Finding, Verdict, exit_code
 from fleet.operations.json_output import print_json
 
 _SIGNS: Final[dict[Verdict, tuple[str, str]]] = {

@@ -2,9 +2,9 @@
 
 from fleet.adapters.redis.client.examination import ShardOwners, read_shard_owners
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
+from fleet.core.finding import Finding, Findings, judge, ok, problem, skipped
 from fleet.ground.errors import Unavailable
 from fleet.ground.terminal import plural
-from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped
 from fleet.operations.doctor.site import SiteUnderTest
 
 

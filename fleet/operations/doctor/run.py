@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import Sequence
 
+from fleet.core.finding import Finding, exit_code
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.operations.connect import read_mac
-from fleet.operations.doctor.device import examine_device
 from fleet.operations.doctor.examination import PARTS, examine
-from fleet.operations.doctor.finding import Finding, exit_code
 from fleet.operations.doctor.remote import examine_remote
 from fleet.operations.doctor.report import show, show_json
-from fleet.operations.doctor.site import open_site
+from fleet.operations.doctor.site import SiteUnderTest, open_site
+from fleet.roles.control.doctor.device import SiteTerms, examine_device
 
 
 async def run_doctor(settings: Settings, device: str, only: str, ota: str, *, as_json: bool) -> int:
@@ -41,11 +41,16 @@ def choose_parts(only: str) -> frozenset[str]:
     return wanted
 
 
+def device_terms(site: SiteUnderTest) -> SiteTerms:
+    """Return what the settings of a site demand of its devices."""
+    return SiteTerms(site.settings.activation, site.keys.ids if site.keys is not None else ())
+
+
 async def _examine(settings: Settings, device: str, only: str, ota: str) -> Sequence[Finding]:
     if device:
         mac = read_mac(device)
         async with open_site(settings) as site:
-            return await examine_device(site.reachable_store(), mac, site.settings)
+            return await examine_device(site.reachable_store(), mac, device_terms(site))
     if ota:
         return await examine_remote(settings, ota)
     parts = choose_parts(only)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 
 from fleet.adapters.redis.devices.view import read_device_view
+from fleet.core.finding import Finding, Findings, ok, problem, skipped
 from fleet.operations.doctor.audio import reach
 from fleet.operations.doctor.broker_addresses import broker_addresses, connect_first
-from fleet.operations.doctor.finding import Finding, Findings, ok, problem, skipped
 from fleet.operations.doctor.hello_answer import read_hello_answer
 from fleet.operations.doctor.mqtt_probe import MqttFault, MqttProbe
 from fleet.operations.doctor.site import SiteUnderTest

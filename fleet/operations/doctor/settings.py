@@ -4,9 +4,9 @@ import asyncio
 import ipaddress
 
 from fleet.adapters.net.own_address import own_address
+from fleet.core.finding import Finding, Findings, judge, ok, problem, skipped, warning, wrong
 from fleet.ground.settings import variable
 from fleet.ground.settings.fields import ANY_ADDRESS
-from fleet.operations.doctor.finding import Finding, Findings, judge, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.site import SiteUnderTest
 from fleet.run.start_check import public_names, resolution_fault
 

@@ -37,6 +37,7 @@ from fleet.roles.control.routes.device_commands import DeviceCommandRoutes
 from fleet.roles.control.routes.device_decisions import DecisionRoutes
 from fleet.roles.control.routes.device_ends import EndRoutes
 from fleet.roles.control.routes.device_files import FileRoutes
+from fleet.roles.control.routes.device_findings import DeviceFindingRoutes
 from fleet.roles.control.routes.device_memory import DeviceMemoryRoutes
 from fleet.roles.control.routes.device_reminders import DeviceReminderRoutes
 from fleet.roles.control.routes.device_texts import DeviceTextRoutes
@@ -61,13 +62,14 @@ from fleet.roles.control.services import ControlServices
 from fleet.roles.control.settings import ControlSettings
 from fleet.roles.control.talk_places import TalkPlaces
 from fleet.roles.control.voice_devices import VoiceDevices
+from fleet.wire.identity import CredentialKeys
 
 _NOUNS = (
     *(AgentsRoutes, AssignmentsRoutes, ProvidersRoutes),
     *(AccountsRoutes, AuditRoutes, MeRoutes, SessionRoutes, SystemRoutes, TokensRoutes),
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),
-    *(DesiredRoutes, DeviceCallRoutes, DeviceTextRoutes, DeviceToolRoutes, TalkRoutes),
+    *(DesiredRoutes, DeviceCallRoutes, DeviceFindingRoutes, DeviceTextRoutes, DeviceToolRoutes, TalkRoutes),
     *(DeviceMemoryRoutes, DeviceReminderRoutes),
     *(AnnouncementRoutes, DeviceCommandRoutes, ImageRoutes, JobRoutes, JobExecutionRoutes),
 )
@@ -80,6 +82,7 @@ def build_services(
     store: Store,
     cursor_key: bytes,
     models: AgentModels | None = None,
+    keys: CredentialKeys | None = None,
 ) -> ControlServices:
     """Return what the routes and the work in the background share.
 
@@ -89,6 +92,7 @@ def build_services(
         store: Redis.
         cursor_key: Signs cursors and cookies, and names the devices of browsers; the same of all processes.
         models: For trials of agents; None for none.
+        keys: Of devices' passwords.
     """
     operators = OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir))
     local = read_local_token(settings.data_dir)
@@ -107,6 +111,7 @@ def build_services(
         following=Following.of(database, store, accounts),
         voice=VoiceDevices(store, cursor_key),
         models=models or NoModels(),
+        keys=keys,
     )
 
 

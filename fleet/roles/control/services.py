@@ -16,6 +16,7 @@ from fleet.roles.control.first_token import FirstTokenCode
 from fleet.roles.control.following.following import Following
 from fleet.roles.control.settings import ControlSettings
 from fleet.roles.control.voice_devices import VoiceDevices
+from fleet.wire.identity import CredentialKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class ControlServices:
     voice: VoiceDevices
     models: AgentModels = field(default_factory=NoModels)
     """For trials of agents."""
+    keys: CredentialKeys | None = None
+    """Of devices' passwords; None if this process has none."""
 
     async def end_sign_ins(self, account: int) -> None:
         """End streams and talks of an account whose sign-ins SQL has ended; this process accepts them no more."""

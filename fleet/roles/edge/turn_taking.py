@@ -7,6 +7,7 @@ from uuid import uuid4
 from fleet.core.own_words import is_own
 from fleet.core.ports import Transcript
 from fleet.core.reference import EchoReference
+from fleet.core.silence import SilenceTimeout
 from fleet.core.text.phrases import Phrase
 from fleet.ground.metrics import turns as timed
 from fleet.roles.edge.greeting import Greeting
@@ -14,7 +15,6 @@ from fleet.roles.edge.interruption import Interruption
 from fleet.roles.edge.listening.listening_period import SpeechConsumers
 from fleet.roles.edge.listening.push_to_talk import ABORTED_SECONDS, GOODBYE_SECONDS, PushToTalk
 from fleet.roles.edge.listening.recognition import Recognition
-from fleet.roles.edge.listening.silence import SilenceTimeout
 from fleet.roles.edge.listening.turn_ending import TurnEnding
 from fleet.roles.edge.listening.uplink import Uplink
 from fleet.roles.edge.listening.utterance_collector import Utterance

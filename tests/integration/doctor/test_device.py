@@ -15,18 +15,19 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.debugging import DebuggedDevices
 from fleet.adapters.redis.devices.view import DeviceView, read_device_view
 from fleet.adapters.speech.vad_silero import SileroVad
+from fleet.core.finding import Finding
 from fleet.ground import log
 from fleet.ground.settings import load
-from fleet.operations.doctor.device import examine_device
-from fleet.operations.doctor.finding import Finding
 from fleet.operations.doctor.mqtt_probe import MqttProbe
 from fleet.operations.doctor.remote import examine_remote
+from fleet.roles.control.doctor.device import SiteTerms, examine_device
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.doctor_run import Findings, run_doctor, running_roles
 
 MAC, OTHER = "02:00:00:00:0d:0c", "02:00:00:00:0d:0d"
 LIMIT = 20
+TERMS = SiteTerms("first")
 HELLO = {"type": "hello", "version": 3, "transport": "udp"}
 
 
@@ -55,7 +56,7 @@ async def until(store: Store, holds: Callable[[DeviceView], object], mac: str = 
 
 
 async def judged(store: Store, settings: dict[str, Any]) -> dict[str, Finding]:
-    return {one.check: one for one in await examine_device(store, MAC, load(**settings))}
+    return {one.check: one for one in await examine_device(store, MAC, TERMS)}
 
 
 async def test_a_device_is_followed_on_its_way(settings: dict[str, Any], store: Store, vad: SileroVad) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from fleet.core.finding import Finding
 from fleet.ground.settings import load
 from fleet.operations.doctor.ask_bootstrap import BootstrapReply
 from fleet.operations.doctor.certificates import examine
-from fleet.operations.doctor.finding import Finding
 from fleet.operations.doctor.site import open_site
 from tests.support.certificates import Pki
 from tests.support.own_certificate import write_certificate

@@ -9,7 +9,8 @@ from fleet.operations.doctor.examination import PARTS
 from tests.support.every import for_every
 
 ROOT = Path(__file__).parents[4]
-SOURCES = sorted((ROOT / "fleet" / "operations" / "doctor").glob("*.py"))
+FOLDERS = ("operations/doctor", "roles/control/doctor")
+SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / "fleet" / folder).glob("*.py"))
 _CHECK = re.compile(
     r'"((?:settings|broker|redis|roles|api|session|audio|models|certificates|clock|machine|device)\.[a-z]+)"'
 )

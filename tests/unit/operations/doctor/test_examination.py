@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fleet.core.finding import Finding, Findings, ok
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.settings import load
 from fleet.operations.doctor import command, examination
 from fleet.operations.doctor.examination import PARTS, examine
-from fleet.operations.doctor.finding import Finding, Findings, ok
 from fleet.operations.doctor.run import choose_parts
 from fleet.operations.doctor.site import SiteUnderTest, open_site
 from tests.support.ports import free_port

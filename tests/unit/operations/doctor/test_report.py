@@ -4,7 +4,7 @@ import json
 import pytest
 from rich.console import Console
 
-from fleet.operations.doctor.finding import exit_code, ok, problem, skipped, warning, wrong
+from fleet.core.finding import exit_code, ok, problem, skipped, warning, wrong
 from fleet.operations.doctor.report import show, show_json
 
 FOUND = [
@@ -25,7 +25,7 @@ def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
     show_json(FOUND)
     told = json.loads(capsys.readouterr().out)
     assert told["exit"] == 1
-    assert told["findings"][3] == {"check": "g.h", "verdict": "problem", "message": "bad", "advice": "Mend"}
+    assert told["findings"][3] == {"check": "g.h", "verdict": "problem", "message": "bad", "advice": "Mend", "case": ""}
 
 
 def test_people_get_what_is_wrong_and_what_to_do() -> None:

@@ -1,18 +1,16 @@
 """Why one device is silent: each step from bootstrap to its last answer. The first failed step is the reason."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.view import DeviceView, read_device_view
-from fleet.ground.errors import ConfigError
-from fleet.ground.settings import Settings
+from fleet.core.finding import Finding, ok, problem, skipped, warning
 from fleet.ground.terminal import plural
-from fleet.operations.doctor.device_audio import examine_audio
-from fleet.operations.doctor.device_firmware import examine_firmware
-from fleet.operations.doctor.finding import Finding, ok, problem, skipped, warning
-from fleet.run.resources import read_keys
+from fleet.roles.control.doctor.device_audio import examine_audio
+from fleet.roles.control.doctor.device_firmware import examine_firmware
 
 _HANG_UP_SECONDS = 5
 _NO_PLACE: Final = (
@@ -35,25 +33,33 @@ _HELLO_ADVICE: Final = {
 }
 
 
-async def examine_device(store: Store, mac: str, settings: Settings) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class SiteTerms:
+    """What the site demands of devices: its policy, and the keys of valid passwords, none if they are unknown."""
+
+    policy: str
+    keys: Collection[str] = ()
+
+
+async def examine_device(store: Store, mac: str, terms: SiteTerms) -> list[Finding]:
     """Return the findings about a device, from its first request to its last answer.
 
     Raises:
         Unavailable: Redis did not answer.
     """
-    return list(judge_device(await read_device_view(store, mac), settings, datetime.now(UTC)))
+    return list(judge_device(await read_device_view(store, mac), terms, datetime.now(UTC)))
 
 
-def judge_device(known: DeviceView, settings: Settings, now: datetime) -> Iterator[Finding]:
+def judge_device(known: DeviceView, terms: SiteTerms, now: datetime) -> Iterator[Finding]:
     """Yield a finding for each step of a device; `now` is this machine's clock."""
 
     def when(at: int) -> str:
         return describe_time(at, now)
 
-    yield from _admission(known, settings)
+    yield from _admission(known, terms)
     yield _bootstrap(known, when)
     yield from examine_firmware(known, now.timestamp())
-    yield from _key(known, settings)
+    yield from _key(known, terms)
     if not known.record.get("ep"):
         yield _never_connected(known)
         return
@@ -75,92 +81,101 @@ def describe_time(at: int, now: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC ({seconds:.0f} s ago)"
 
 
-def _admission(known: DeviceView, settings: Settings) -> Iterator[Finding]:
+def _admission(known: DeviceView, terms: SiteTerms) -> Iterator[Finding]:
     if known.revoked:
-        yield problem("device.revoked", "the device is revoked", f"Run fleet devices unrevoke {known.mac}")
-    if _waits(known, settings):
+        yield problem("device.revoked", "the device is revoked", f"Run fleet devices unrevoke {known.mac}", case="yes")
+    if _waits(known, terms):
         advice = f"Run fleet devices bind {known.mac}, or use the code that the device shows"
-        message = f"the device is not bound, and FLEET_ACTIVATION is {settings.activation}"
-        yield problem("device.bound", message, advice)
+        message = f"the device is not bound, and FLEET_ACTIVATION is {terms.policy}"
+        yield problem("device.bound", message, advice, case="no")
 
 
-def _waits(known: DeviceView, settings: Settings) -> bool:
-    """Whether a device waits for an operator, under the policy of these settings."""
-    if settings.activation == "open" or known.admission.bound:
+def _waits(known: DeviceView, terms: SiteTerms) -> bool:
+    """Whether a device waits for an operator, under the policy of these terms."""
+    if terms.policy == "open" or known.admission.bound:
         return False
     # A device that was connected before the policy began stays admitted. Under `first` a new one needs no operator.
-    return known.admission.unbound or (settings.activation != "first" and not known.record.get("ep"))
+    return known.admission.unbound or (terms.policy != "first" and not known.record.get("ep"))
 
 
 def _bootstrap(known: DeviceView, when: Callable[[int], str]) -> Finding:
     refusal = known.refusal
     if refusal is not None and refusal.at > (known.bootstrap or 0):
         advice = _BOOTSTRAP_ADVICE.get(refusal.words, "See the api's log for the reason").replace("MAC", known.mac)
-        return problem("device.bootstrap", f"bootstrap refused it {when(refusal.at)}: {refusal.words}", advice)
+        return problem(
+            "device.bootstrap", f"bootstrap refused it {when(refusal.at)}: {refusal.words}", advice, case="refused"
+        )
     if known.bootstrap is None:
         return problem(
             "device.bootstrap",
             "the device has not asked bootstrap in the last 90 days",
             "Check the MAC. Check that the device has this server's URL (…/xiaozhi/ota/), and that its network reaches "
             "it: run `fleet doctor --ota URL` in that network",
+            case="never",
         )
     host = known.record.get("host", "")
     where = f", at {host}" if host else ""
-    return ok("device.bootstrap", f"it asked bootstrap {when(known.bootstrap)}{where}; {_describe(known)}")
+    return ok(
+        "device.bootstrap", f"it asked bootstrap {when(known.bootstrap)}{where}; {_describe(known)}", case="asked"
+    )
 
 
 def _describe(known: DeviceView) -> str:
     return f"board {known.record.get('board') or 'unknown'}, firmware {known.record.get('fw') or 'unknown'}"
 
 
-def _key(known: DeviceView, settings: Settings) -> Iterator[Finding]:
+def _key(known: DeviceView, terms: SiteTerms) -> Iterator[Finding]:
     given = known.record.get("kid")
-    try:
-        ids = read_keys(settings).ids if settings.keys or settings.keys_file else ()
-    except ConfigError:
-        return
-    if given and ids and given not in ids:
+    if given and terms.keys and given not in terms.keys:
         advice = (
             "Switch the device off and on; it gets a new password from bootstrap. Next time, retire keys with "
             "`fleet keys rotate`"
         )
-        yield problem("device.key", f"its password is made with the key {given}, which is no longer valid", advice)
+        yield problem(
+            "device.key", f"its password is made with the key {given}, which is no longer valid", advice, case="retired"
+        )
 
 
 def _never_connected(known: DeviceView) -> Finding:
     if known.bootstrap is None:
-        return skipped("device.presence", "the device was never connected")
+        return skipped("device.presence", "the device was never connected", case="none")
     return problem(
         "device.presence",
         "the device got credentials, but never connected to the broker",
         "Check that the address from bootstrap (FLEET_MQTT_PUBLIC, else FLEET_PUBLIC_HOST) leads to the broker from "
         "the device's network. Port 8883 needs a public certificate. `fleet doctor` tests this (broker.door, "
         "broker.presence)",
+        case="never",
     )
 
 
 def _presence(known: DeviceView, when: Callable[[int], str]) -> Finding:
     since = when(known.at("presence")) if known.at("presence") else "at an unknown time"
     if known.record.get("on") == "1":
-        return ok("device.presence", f"connected since {since}")
+        return ok("device.presence", f"connected since {since}", case="online")
     bye = known.traces.get("goodbye")
     if bye is not None and bye.words == "device" and abs(known.at("presence") - bye.at) <= _HANG_UP_SECONDS:
         message = f"not connected since {since}: it hung up and disconnected, as py-xiaozhi and `fleet sim` do"
-        return ok("device.presence", message)
+        return ok("device.presence", message, case="hung-up")
     advice = (
         "The device is switched off, has no network, or cannot reconnect: look at its screen, and run `fleet doctor`"
     )
-    return problem("device.presence", f"not connected since {since}", advice)
+    return problem("device.presence", f"not connected since {since}", advice, case="offline")
 
 
 def _tools(known: DeviceView) -> Finding:
     if known.tools:
         fresh = known.record.get("tep") == known.record.get("ep")
-        return ok("device.tools", f"{plural(known.tools, 'tool')}{'' if fresh else ', from an earlier connection'}")
+        return ok(
+            "device.tools",
+            f"{plural(known.tools, 'tool')}{'' if fresh else ', from an earlier connection'}",
+            case="known",
+        )
     return warning(
         "device.tools",
         "no tools of the device are known",
         "The device can talk, but does nothing. Old firmware has no tools; with newer firmware, see its log",
+        case="none",
     )
 
 
@@ -168,17 +183,21 @@ def _hello(known: DeviceView, when: Callable[[int], str]) -> Iterator[Finding]:
     hello, refused = known.at("hello"), known.traces.get("refused")
     if refused is not None and refused.at >= hello:
         advice = _HELLO_ADVICE.get(refused.words, "See the worker's log, and run `fleet doctor` for the whole site")
-        yield problem("device.hello", f"its hello was refused {when(refused.at)}: {refused.words}", advice)
+        yield problem(
+            "device.hello", f"its hello was refused {when(refused.at)}: {refused.words}", advice, case="refused"
+        )
     elif not hello:
         advice = (
             "Press its button or say its wake word. If the device then reports a time-out, its messages do not arrive: "
             "run `fleet doctor` (broker.qos, roles.workers)"
         )
-        yield problem("device.hello", "the device never sent a hello, so no user has talked to it yet", advice)
+        yield problem(
+            "device.hello", "the device never sent a hello, so no user has talked to it yet", advice, case="never"
+        )
     else:
         bye = known.traces.get("goodbye")
         over = f"; the session ended {when(bye.at)} ({bye.words or 'unknown'})" if bye and not known.session else ""
-        yield ok("device.hello", f"its hello was answered {when(hello)}{over}")
+        yield ok("device.hello", f"its hello was answered {when(hello)}{over}", case="answered")
 
 
 def _edge(known: DeviceView) -> Iterator[Finding]:
@@ -188,8 +207,9 @@ def _edge(known: DeviceView) -> Iterator[Finding]:
             "device.edge",
             f"the edge {edge} of its session has ended",
             "A worker ends the session within seconds. If it does not, restart a worker",
+            case="ended",
         )
     elif edge:
-        yield ok("device.edge", f"a session is open on edge {edge}")
+        yield ok("device.edge", f"a session is open on edge {edge}", case="open")
     else:
-        yield skipped("device.edge", "no session is open")
+        yield skipped("device.edge", "no session is open", case="none")

@@ -1,4 +1,4 @@
-from fleet.roles.edge.listening.silence import UNUSED_SECONDS, SilenceTimeout
+from fleet.core.silence import UNUSED_SECONDS, SilenceTimeout
 
 
 def test_a_session_that_nobody_uses_ends_early() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fleet.adapters.redis.devices.view import DeviceView
-from fleet.operations.doctor.finding import Finding, ok, problem, warning
+from fleet.core.finding import Finding, ok, problem, warning
 from fleet.wire.firmware import parse_version
 
 _CHECK = "device.firmware"
@@ -21,9 +21,11 @@ def examine_firmware(known: DeviceView, now: float) -> Iterator[Finding]:
     if not version:
         return
     if parse_version(version) is None:
-        yield warning(_CHECK, f"its version {version} cannot be compared", "Install firmware with a version as 2.5.0")
+        yield warning(
+            _CHECK, f"its version {version} cannot be compared", "Install firmware with a version as 2.5.0", case="odd"
+        )
     elif not offered or offered == version or float(record.get("oft", "0")) < now * 1000:
-        yield ok(_CHECK, f"firmware {version}")
+        yield ok(_CHECK, f"firmware {version}", case="known")
     else:
         yield _stale(record.get("of", ""), version, offered, taken="ofk" in record, times=int(record.get("ofn", "0")))
 
@@ -32,8 +34,10 @@ def _stale(offer: str, version: str, offered: str, *, taken: bool, times: int) -
     message = f"it runs firmware {version}, and job {offer.partition('-')[0]} offers {offered}"
     if taken:
         advice = "It has begun to download; if it comes back as it was, the image does not run: see its log"
-        return warning(_CHECK, message, advice)
+        return warning(_CHECK, message, advice, case="taken")
     if times:
         advice = "FLEET_HTTP_PUBLIC or FLEET_FIRMWARE_URL must lead the device to the image, without a redirect"
-        return problem(_CHECK, f"{message}, but it does not take it", advice)
-    return warning(_CHECK, message, "A device asks for firmware only when it starts: switch it off and on")
+        return problem(_CHECK, f"{message}, but it does not take it", advice, case="refused")
+    return warning(
+        _CHECK, message, "A device asks for firmware only when it starts: switch it off and on", case="offered"
+    )

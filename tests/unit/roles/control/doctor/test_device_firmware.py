@@ -6,7 +6,7 @@ import pytest
 
 from fleet.adapters.redis.access.admissions import Admission
 from fleet.adapters.redis.devices.view import DeviceView
-from fleet.operations.doctor.device_firmware import examine_firmware
+from fleet.roles.control.doctor.device_firmware import examine_firmware
 
 NOW = 1_000.0
 KNOWN = DeviceView("aa:bb:cc:dd:ee:ff", {}, {}, None, None, Admission(), False, {}, {}, 0, False)

@@ -8,9 +8,8 @@ import pytest
 
 from fleet.adapters.redis.access.admissions import Admission
 from fleet.adapters.redis.devices.view import DeviceView, Trace
-from fleet.ground.settings import Settings
-from fleet.operations.doctor.device import describe_time, judge_device
-from fleet.operations.doctor.finding import Finding
+from fleet.core.finding import Finding
+from fleet.roles.control.doctor.device import SiteTerms, describe_time, judge_device
 
 NOW = 1_800_000_000
 MAC = "aa:bb:cc:dd:ee:ff"
@@ -34,7 +33,7 @@ TALKED = with_traces(hello=(300, ""), goodbye=(200, "idle"), audio=(299, "s1 192
 
 
 def judge(known: DeviceView, **settings: Any) -> dict[str, Finding]:
-    found = judge_device(known, Settings(**settings), datetime.fromtimestamp(NOW, UTC))
+    found = judge_device(known, SiteTerms(**{"policy": "first", **settings}), datetime.fromtimestamp(NOW, UTC))
     return {finding.check: finding for finding in found}
 
 
@@ -106,19 +105,19 @@ def test_a_hello_of_a_moment_ago_need_not_have_audio_yet() -> None:
 
 
 def test_a_password_under_a_retired_key_is_a_fault() -> None:
-    assert judge(CONNECTED, keys="k2:a-key-for-this-test-only")["device.key"].verdict == "problem"
-    assert "device.key" not in judge(CONNECTED, keys="k1:a-key-for-this-test-only")
+    assert judge(CONNECTED, keys=["k2"])["device.key"].verdict == "problem"
+    assert "device.key" not in judge(CONNECTED, keys=["k1"])
 
 
 def test_who_is_not_bound_is_no_fault_where_everybody_may_come() -> None:
     assert "device.bound" not in judge(CONNECTED)
     newcomer = replace(CONNECTED, record={})
-    assert "fleet devices bind" in judge(newcomer, activation="code")["device.bound"].advice
-    assert "device.bound" not in judge(newcomer, activation="first")
-    assert "device.bound" not in judge(CONNECTED, activation="code"), "it was connected before: it is kept"
+    assert "fleet devices bind" in judge(newcomer, policy="code")["device.bound"].advice
+    assert "device.bound" not in judge(newcomer, policy="first")
+    assert "device.bound" not in judge(CONNECTED, policy="code"), "it was connected before: it is kept"
     unbound = replace(CONNECTED, admission=Admission(unbound=True))
-    assert "fleet devices bind" in judge(unbound, activation="first")["device.bound"].advice
-    assert "device.bound" not in judge(replace(CONNECTED, admission=Admission(bound=True)), activation="code")
+    assert "fleet devices bind" in judge(unbound, policy="first")["device.bound"].advice
+    assert "device.bound" not in judge(replace(CONNECTED, admission=Admission(bound=True)), policy="code")
 
 
 @pytest.mark.parametrize(("ago", "told"), [(3, "3 s ago"), (180, "3 min ago"), (7200, "2 h ago"), (200_000, "2 d ago")])

@@ -14,32 +14,34 @@ _EXIT: Final[dict[Verdict, int]] = {"ok": 0, "skipped": 0, "warning": 0, "proble
 class Finding:
     """One check's result.
 
-    `check` is its id, `part.aspect` (docs/doctor.md); `message` is what was found, `advice` is what to do.
+    `check` is its id, `part.aspect` (docs/doctor.md); `message` is what was found, `advice` is what to do. `case` says
+    for programs which of the results of a check it is; only findings about a device have one.
     """
 
     check: str
     verdict: Verdict
     message: str
     advice: str = ""
+    case: str = ""
 
 
 Findings = AsyncGenerator[Finding, None]
 
 
-def ok(check: str, message: str) -> Finding:
-    return Finding(check, "ok", message)
+def ok(check: str, message: str, *, case: str = "") -> Finding:
+    return Finding(check, "ok", message, case=case)
 
 
-def skipped(check: str, message: str, advice: str = "") -> Finding:
-    return Finding(check, "skipped", message, advice)
+def skipped(check: str, message: str, advice: str = "", *, case: str = "") -> Finding:
+    return Finding(check, "skipped", message, advice, case)
 
 
-def warning(check: str, message: str, advice: str) -> Finding:
-    return Finding(check, "warning", message, advice)
+def warning(check: str, message: str, advice: str, *, case: str = "") -> Finding:
+    return Finding(check, "warning", message, advice, case)
 
 
-def problem(check: str, message: str, advice: str) -> Finding:
-    return Finding(check, "problem", message, advice)
+def problem(check: str, message: str, advice: str, *, case: str = "") -> Finding:
+    return Finding(check, "problem", message, advice, case)
 
 
 def wrong(check: str, message: str, advice: str) -> Finding:

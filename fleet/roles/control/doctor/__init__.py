@@ -1,0 +1,1 @@
+"""Why one device is silent."""
