@@ -14,7 +14,18 @@ SIZE: Final = {"width": 1200, "height": 750}
 MOST_BYTES: Final = 1_500_000
 """All of them together."""
 NOT_SHOWN: Final = (
-    *("no-device", "nowhere", "new-group", "group", "events", "alert", "agent-try", "agent-assignments"),
+    *(
+        "no-device",
+        "nowhere",
+        "new-group",
+        "group",
+        "events",
+        "turns",
+        "device-commands",
+        "alert",
+        "agent-try",
+        "agent-assignments",
+    ),
     *("device-conversations", "device-events", "device-presence", "device-memory"),
     *("rollout", "assets-rollout", "new-rollout", "new-assets"),
     *("start", "start-models", "start-language", "start-talk"),

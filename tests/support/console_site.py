@@ -1,6 +1,7 @@
 """A control with a small made-up fleet, in a thread of its own, so that a test may drive a browser without a loop."""
 
 import asyncio
+import importlib.metadata
 import json
 import random
 import threading
@@ -14,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import pytest
 from sqlalchemy import insert, update
 
+from fleet import DISTRIBUTION
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.devices.memories import Memories
 from fleet.adapters.redis.devices.reminders import Reminders
@@ -21,6 +23,7 @@ from fleet.adapters.redis.devices.tools import encode_tools
 from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.leases import Leases
+from fleet.adapters.redis.shards.processes import Processes, ProcessRecord
 from fleet.adapters.sql.account_rows import AccountRows
 from fleet.adapters.sql.alert_schema import ALERT, ALERT_SUBJECT
 from fleet.adapters.sql.database import Database, database_url
@@ -168,6 +171,8 @@ class ConsoleSite:
         for name, clock in (("r1", ""), ("r2", "07:30")):
             wanted = Reminder(id=name, text=self._texts.fact, due=4_000_000_000_000, clock=clock)
             await Reminders(store).add(owner, mac, wanted)
+        if self._texts is FRIENDLY:
+            await self._let_connect(mac)
         await Activations(store).begin(self.macs[1], "00000000-0000-4000-8000-000000000001", "", with_code=True)
         await self._add_jobs()
 
@@ -175,7 +180,24 @@ class ConsoleSite:
         """Stand for a running edge."""
         while True:
             await Edges(self.stage.services.store).announce(EdgeRecord("edge-b2", "203.0.113.7", 8884, 3))
+            if self._texts is FRIENDLY:
+                await self._announce_processes()
             await asyncio.sleep(1)
+
+    async def _announce_processes(self) -> None:
+        store, broker = self.stage.services.store, "broker.example:8883"
+        version, began = importlib.metadata.version(DISTRIBUTION), _now() // 86_400_000 * 86_400_000
+        for number, role in enumerate(("api", "control", "edge", "worker")):
+            place = broker if role in ("edge", "worker") else ""
+            record = ProcessRecord(f"node-{number}", role, version, began, "", place, connected=bool(place))
+            await Processes(store).announce(record)
+
+    async def _let_connect(self, mac: str) -> None:
+        """Write what the roles know of a device that nobody has talked to."""
+        store = self.stage.services.store
+        record = {"host": "192.0.2.17", "board": BOARDS[0], "fw": "2.5.0", "ep": "1", "tep": "1", "on": "1"}
+        await store.ask(store.client.hset(store.keys.device(mac), mapping=record))
+        await store.ask(store.client.zadd(store.keys.seen(store.keys.shard(mac)), {mac: _now() // 1000 - 60}))
 
     async def add_owner(self, name: str, password: str) -> None:
         """Add an account that may do everything."""

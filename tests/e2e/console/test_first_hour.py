@@ -113,6 +113,7 @@ class Stranger:
         expect(self.page.get_by_role("dialog")).to_have_count(0, timeout=LIMIT)
         self.page.get_by_role("link", name="Who has it").click()
         self.page.get_by_role("button", name="Assign").click()
+        self.page.get_by_role("dialog").get_by_role("button", name="Assign").click()
         expect(self.page.get_by_role("listitem").filter(has_text="The whole site")).to_be_visible(timeout=LIMIT)
 
     def set_the_volume_of_a_group(self) -> None:

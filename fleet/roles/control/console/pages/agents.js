@@ -4,6 +4,7 @@ import { ask, attempt, Badge, bound, Button, Card, Confirm, Dialog, Empty, Fault
   Time, to, useGet, useList, useLoad, useNone, useSignal, useWork } from "../kit.js";
 import { AgentEditor } from "../parts/agent-editor.js";
 import { Diff } from "../parts/diff.js";
+import { quoted } from "../parts/filter.js";
 
 function List() {
   const agents = useList("/agents"), making = useSignal(false);
@@ -140,10 +141,20 @@ function Assignments({ id, published }) {
   const whom = useSignal("site"), device = useSignal(""), group = useSignal(""), rank = useSignal(0);
   const target = () => (whom.value === "site" ? { site: true } : whom.value === "group"
     ? { group: Number(group.value), rank: rank.value } : { device: device.value.trim() });
-  const work = useWork(async () => {
+  const sure = useNone();
+  const assign = async () => {
     const { devices } = await ask(`POST /agents/${id}:assign`, { body: target() });
     say(t("agents.assigned", { count: number(devices) }));
     given.again();
+  };
+  // Many devices at once: first how many, and the way by which a few get it before the others.
+  const work = useWork(async () => {
+    if (whom.value === "device") return assign();
+    const name = given.data?.groups.find((one) => String(one.id) === group.value)?.name;
+    const filter = whom.value === "group" ? `group=${quoted(name)}` : "";
+    const { items } = await get("/devices:counts", { by: "online", filter });
+    sure.value = { filter: filter || "online OR online=false", count: Object.values(items[0].values).reduce((all,
+      one) => all + one, 0) };
   });
   const remove = async ({ device: mac, group: ref, site }) => {
     const body = site ? { site: true } : ref ? { group: ref } : { device: mac };
@@ -172,7 +183,11 @@ function Assignments({ id, published }) {
       ${whom.value === "device" && html`<${Field} label="MAC"><${TextInput} class="mono" required
         ...${bound(device)} placeholder="02:00:00:00:00:01" /><//>`}
       <p class="muted small">${t("agents.order")}</p><${Submit}
-        work=${work}>${t("assign")}<//></form><//>`}</div>`}<//>`;
+        work=${work}>${t("assign")}<//></form><//>`}</div>
+    ${sure.value && html`<${Confirm} title=${t("agents.assign")} action=${t("assign")} run=${assign}
+      onClose=${put(sure, null)}><p>${t("agents.assign-most", { count: number(sure.value.count) })}</p>
+      ${may("jobs:write") && html`<p><a href=${to(["jobs"], { make: 1, kind: "agent",
+        query: sure.value.filter })}>${t("agents.assign-job")}</a></p>`}<//>`}`}<//>`;
 }
 
 export default function Agents({ parts }) {

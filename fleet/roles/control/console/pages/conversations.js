@@ -1,6 +1,7 @@
 // What users said and what was answered, if it is recorded.
-import { ask, Badge, bound, Button, Card, Choices, Confirm, Fault, get, go, Head, html, Icon, Loaded, may, number,
-  put, save, say, span, t, TextInput, Time, to, useLoad, useNames, useNone, useSignal } from "../kit.js";
+import { ask, Badge, bound, Button, Card, Check, Choices, Confirm, Fault, FormDialog, get, go, Head, html, Icon, Loaded,
+  may, moment, number, put, save, say, span, t, TextInput, Time, to, useLoad, useNames, useNone, useSignal, useWork }
+  from "../kit.js";
 import { ConversationList } from "../parts/conversation-list.js";
 import { Waterfall } from "../parts/transcript.js";
 
@@ -27,25 +28,48 @@ function List({ query }) {
 }
 
 const OUTCOMES = { answered: "good", failed: "bad", interrupted: "warn" };
-export const Turn = ({ turn }) => html`<article class="turn"><div class="meta"><${Time} at=${turn.at} plain
+const LINES = ["question", "answer"];
+const Redacted = () => html`<em class="muted">${t("conversations.redacted")}</em>`;
+
+const Turn = ({ turn, onRedact }) => html`<article class="turn"><div class="meta"><${Time} at=${turn.at} plain
   />${turn.typed && html`<${Badge}>${t("conversations.typed")}<//>`}
     ${turn.outcome !== "answered" && html`<${Badge}
       kind=${OUTCOMES[turn.outcome] ?? ""}>${t(`turn.${turn.outcome}`)}<//>`}
     ${turn.language && html`<span>${turn.language}</span>`}${turn.speech_ms > 0
       && html`<span>${t("conversations.spoke", { time: span(turn.speech_ms) })}</span>`}
     ${turn.input_tokens + turn.output_tokens > 0 && html`<span>${t("conversations.tokens",
-      { input: number(turn.input_tokens), output: number(turn.output_tokens) })}</span>`}</div>
-  ${turn.question && html`<div class="said user"><span
-    class="hidden-text">${t("conversations.user")}: </span>${turn.question}</div>`}
+      { input: number(turn.input_tokens), output: number(turn.output_tokens) })}</span>`}
+    ${may("conversations:write") && LINES.some((line) => turn[line]) && html`<button type="button" class="button quiet"
+      aria-label=${t("conversations.redact-of", { time: moment(turn.at) })}
+      onClick=${onRedact}>${t("conversations.redact")}</button>`}</div>
+  ${(turn.question || turn.redacted.includes("question")) && html`<div class="said user"><span
+    class="hidden-text">${t("conversations.user")}: </span>${turn.question || html`<${Redacted} />`}</div>`}
   ${turn.tools.map((tool) => html`<div class="call"><${Icon} name="tool" small /><span class="clip">${tool}</span>
     </div>`)}
-  ${turn.answer && html`<div class="said answer"><span
-    class="hidden-text">${t("tools.answer")}: </span>${turn.answer}</div>`}
+  ${(turn.answer || turn.redacted.includes("answer")) && html`<div class="said answer"><span
+    class="hidden-text">${t("tools.answer")}: </span>${turn.answer || html`<${Redacted} />`}</div>`}
   <${Waterfall} stages=${turn.stages} /></article>`;
+
+/** Take lines of a turn back for good. */
+function Redact({ id, turn, onClose, onDone }) {
+  const lines = LINES.filter((line) => turn[line]), chosen = useSignal(lines);
+  const work = useWork(async () => {
+    onDone(await ask(`POST /conversations/${id}/turns/${turn.id}:redact`, { body: { lines: chosen.value } }));
+    say(t("conversations.redact-done"));
+    onClose();
+  });
+  return html`<${FormDialog} title=${t("conversations.redact-title")} onClose=${onClose} work=${work}
+    action=${t("conversations.redact")} kind="main-action danger" disabled=${chosen.value.length === 0}>
+    <p>${t("conversations.redact-about")}</p>
+    ${lines.map((line) => html`<${Check} key=${line} label=${t(`conversations.redact-${line}`)}
+      checked=${chosen.value.includes(line)} onValue=${(wanted) => { chosen.value = lines.filter((one) => (one === line
+      ? wanted : chosen.value.includes(one))); }} />`)}<//>`;
+}
 
 function One({ id }) {
   const removing = useSignal(false), more = useSignal(/** @type {any[]} */ ([])),
-    next = useSignal(/** @type {number|null} */ (null)), error = useNone();
+    next = useSignal(/** @type {number|null} */ (null)), error = useNone(),
+    redacting = useNone();
   const found = useLoad(async (signal) => {
     const page = await get(`/conversations/${id}`, {}, signal);
     next.value = page.next;
@@ -60,6 +84,11 @@ function One({ id }) {
       error.value = fault;
     }
   };
+  const replace = (after) => {
+    const change = (turns) => turns.map((one) => (one.id === after.id ? after : one));
+    found.set({ ...found.data, turns: change(found.data.turns) });
+    more.value = change(more.value);
+  };
   const names = useNames(found.data ? [found.data.conversation.device] : []);
   return html`<${Loaded} of=${found}>${({ conversation, turns }) => html`
     <${Head} title=${t("conversations.one", { id })} back=${{ path: ["conversations"], name: t("page.conversations") }}>
@@ -72,9 +101,11 @@ function One({ id }) {
       <dt>${t("conversations.length")}</dt>
         <dd>${span(Date.parse(conversation.ended) - Date.parse(conversation.started))}</dd></dl><//>
     <${Card}><div class="talk">${[...turns, ...more.value].map((turn) => html`<${Turn} key=${turn.id} turn=${turn}
-      />`)}</div>
+      onRedact=${put(redacting, turn)} />`)}</div>
       <${Fault} error=${error.value} />${next.value !== null && html`<div class="more"><${Button}
         onClick=${on}>${t("more")}<//></div>`}<//>
+    ${redacting.value && html`<${Redact} id=${id} turn=${redacting.value} onClose=${put(redacting, null)}
+      onDone=${replace} />`}
     ${removing.value && html`<${Confirm} title=${t("conversations.delete")} action=${t("delete")}
       onClose=${put(removing, false)}
       run=${async () => { await ask(`DELETE /conversations/${id}`); say(t("done")); go(["conversations"]); }}>

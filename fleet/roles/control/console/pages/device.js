@@ -2,10 +2,12 @@
 import { ask, attempt, Badge, bound, Button, Card, Confirm, Empty, Field, FormDialog, get, go, Head, html, Loaded,
   may, part, put, say, sayFault, t, Tabs, TextArea, TextInput, Time, to, useEvents, useGet, useLoad, useSignal,
   useWork } from "../kit.js";
+import { Commands } from "../parts/commands.js";
 import { ConversationList } from "../parts/conversation-list.js";
 import { DeviceDesired } from "../parts/device-desired.js";
 import { DeviceTalk, DeviceTools } from "../parts/device-calls.js";
 import { EventLog } from "../parts/event-log.js";
+import { Findings } from "../parts/findings.js";
 import { Presence } from "../parts/presence.js";
 import { Reminders } from "../parts/reminders.js";
 import { STATES } from "./devices.js";
@@ -16,7 +18,8 @@ export function Device({ mac, tab = "overview" }) {
   useEvents(["device"], (events) => {
     if (events.some((one) => one.device === mac || !one.device)) device.again();
   }, 500);
-  const tabs = [["overview", []], ["desired", ["devices:read"]], ["tools", ["devices:read"]], ["conversations",
+  const tabs = [["overview", []], ["desired", ["devices:read"]], ["tools", ["devices:read"]], ["commands", ["devices:read"]], ["findings",
+    ["devices:read"]], ["conversations",
     ["conversations:read"]], ["memory",
     ["memory:read"]], ["presence", ["devices:read"]], ["events", ["events:read"]]]
     .filter(([, scopes]) => may(.../** @type {string[]} */ (scopes)))
@@ -33,6 +36,8 @@ export function Device({ mac, tab = "overview" }) {
     ${tab === "overview" && html`<${Overview} device=${found} path=${path} set=${device.set} />`}
     ${tab === "desired" && html`<${DeviceDesired} path=${path} />`}
     ${tab === "tools" && html`<${DeviceTools} device=${found} path=${path} />`}
+    ${tab === "commands" && html`<${Commands} path=${path} mac=${found.mac} />`}
+    ${tab === "findings" && html`<${Findings} path=${path} />`}
     ${tab === "conversations" && html`<${ConversationList} query=${{ device: mac }} />`}
     ${tab === "memory" && html`<div class="stack"><${Reminders} path=${path} /><${Memory}
       path=${path} /></div>`}

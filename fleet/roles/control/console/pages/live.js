@@ -47,9 +47,10 @@ export default function Live({ query }) {
   const view = query.view ?? "talk", names = useNames(shown.slice(0, SHOWN).map((one) => one.device));
   return html`<${Head} title=${t("page.live")} about=${t("live.about")}>
       <${Choices} label=${t("live.view")} value=${view} onValue=${(one) => go(["live"], { view: one === "talk" ? ""
-        : one, device: query.device })} choices=${[["talk", t("page.conversations")], ["events", t("live.events")],
-        ["failures", t("live.failures")]]} /><//>
-    ${view === "events" ? html`<${EventLog} key="all" />` : view === "failures" ? html`<${EventLog} key="failures"
+        : one, device: query.device })} choices=${[["talk", t("page.conversations")], ["turns", t("usage.turns")],
+        ["events", t("live.events")], ["failures", t("live.failures")]]} /><//>
+    ${view === "events" ? html`<${EventLog} key="all" />` : view === "turns" ? html`<${EventLog} key="turns"
+      kinds="turn" title=${t("usage.turns")} />` : view === "failures" ? html`<${EventLog} key="failures"
       kinds="turn.failed,turn.interrupted" title=${t("live.failures")} />`
     : html`<${Loaded} of=${first}>${() => html`<div class="split"><${Card} flush
       title=${t("page.devices")}>${shown.length === 0 ? html`<${Empty} icon="live"

@@ -16,6 +16,9 @@ export function quantile(values, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 }
 
+/** @param {number[]} values */
+const sum = (values) => values.reduce((all, one) => all + one, 0);
+
 /** Turns of the last hour, as far as events are known. */
 function useTurns() {
   const turns = useSignal(/** @type {any[]} */ ([]));
@@ -46,15 +49,17 @@ export default function Overview() {
   useEvents(["device.online", "device.offline", "device.registered"], counts.again, 2_000);
   useEvents(["job"], jobs.again, 2_000);
   useEvents(["session"], system.again, 2_000);
+  const drifting = useGet("/devices:counts", { by: "online", filter: "drift" });
   const turns = useTurns();
   const online = counts.data?.items[0].values ?? {}, states = counts.data?.items[1].values ?? {};
   const total = (online.true ?? 0) + (online.false ?? 0);
+  const drift = drifting.data && sum(Object.values(drifting.data.items[0].values));
   const ended = turns.filter((one) => ["turn.answered", "turn.failed", "turn.interrupted"].includes(one.kind));
   const failed = ended.filter((one) => one.kind === "turn.failed").length;
   const heard = turns.filter((one) => one.kind === "turn.spoken"
     && one.data.first_audio_ms).map((one) => one.data.first_audio_ms);
   const running = (jobs.data?.items ?? []).filter((one) => SHOWN_JOBS.includes(one.state));
-  const talking = system.data?.edges.reduce((sum, one) => sum + one.sessions, 0);
+  const talking = system.data && sum(system.data.edges.map((one) => one.sessions));
   if (counts.data && total === 0) return html`<${Head} title=${t("page.overview")} /><${StartCard} /><${Waiting} />
     <${FirstSteps} />`;
   return html`<${Head} title=${t("page.overview")} about=${t("overview.about")} />
@@ -64,16 +69,18 @@ export default function Overview() {
         { total: number(total) })} href=${to(["devices"], { filter: "online" })} />
       <${Stat} label=${t("offline")} value=${short(online.false ?? 0)} note=${t("overview.offline-note",
         { share: percent((online.false ?? 0) / (total || 1)) })} href=${to(["devices"], { filter: "online=false" })} />
-      ${talking !== undefined && html`<${Stat} label=${t("overview.talking")} dot=${talking ? "live" : ""}
+      ${talking != null && html`<${Stat} label=${t("overview.talking")} dot=${talking ? "live" : ""}
         value=${short(talking)} note=${t("overview.talking-note")} href=${to(["live"])} />`}
       <${Stat} label=${t("usage.turns")} value=${short(ended.length)} note=${t("overview.last-hour")}
-        href=${to(["usage"])} />
+        href=${to(["live"], { view: "turns" })} />
       <${Stat} label=${t("overview.first-audio")} value=${heard.length ? span(quantile(heard, 0.5)) : "–"}
         note=${heard.length ? t("overview.p95", { time: span(quantile(heard, 0.95)) })
-        : t("overview.first-audio-note")} />
+        : t("overview.first-audio-note")} href=${to(["live"], { view: "turns" })} />
       <${Stat} label=${t("overview.failed")} dot=${failed ? "bad" : ""} value=${ended.length
         ? percent(failed / ended.length, 1) : "–"} note=${t("overview.failed-note", { count: number(failed) })}
-        href=${to(["live"], { view: "failures" })} /></div>`}<//>
+        href=${to(["live"], { view: "failures" })} />
+      <${Stat} label=${t("overview.drift")} dot=${drift ? "warn" : ""} value=${drift === undefined ? "–"
+        : short(drift)} note=${t("overview.drift-note")} href=${to(["devices"], { filter: "drift" })} /></div>`}<//>
     <div class="columns"><div class="stack">
       ${may("usage:read") && html`<${UsageChart} />`}
       ${may("events:read") && html`<${EventLog} kinds="turn.failed,job,device.claimed,device.refused,events"
@@ -94,12 +101,15 @@ export default function Overview() {
 
 function Health({ system }) {
   const lost = system.shards_without_owner.length;
-  const line = (good, name, text) => html`<div class="row apart" key=${name}><span>${name}</span><${Badge} kind=${good
-    ? "good" : "bad"} dot>${text}<//></div>`;
+  const away = sum(system.brokers.map((one) => one.away));
+  const line = (good, name, text) => html`<a class="row apart plain" key=${name} href=${to(["system"])}>
+    <span>${name}</span><${Badge} kind=${good ? "good" : "bad"} dot>${text}<//></a>`;
   return html`<${Card} title=${t("page.system")} aside=${html`<a href=${to(["system"])}>${t("details")}</a>`}><div
     class="stack tight">
     ${line(lost === 0, t("system.shards"), lost ? t("system.without-owner", { count: number(lost) })
       : t("system.all-owned", { count: number(system.shards) }))}
+    ${system.brokers.length > 0 && line(away === 0, t("system.brokers"), away ? t("system.broker-away",
+      { count: number(away) }) : t("online"))}
     ${line(system.edges.length > 0, t("system.edges"), number(system.edges.length))}
     ${line(system.events_waiting < 1000, t("system.lag"), t("system.events",
       { count: short(system.events_waiting) }))}</div><//>`;

@@ -1,6 +1,7 @@
 // What runs, and in which state.
 import { Badge, Button, Card, classes, Empty, Head, html, Loaded, Note, number, Rows, Stat, t, useEffect, useGet }
   from "../kit.js";
+import { Brokers, Lags, Processes } from "../parts/site.js";
 
 const SECONDS = 10;
 
@@ -15,13 +16,19 @@ export default function System() {
     <${Loaded} of=${system}>${(found) => html`
       ${found.shards_without_owner.length > 0 && html`<${Note} kind="warn">${t("system.lost",
         { count: number(found.shards_without_owner.length) })}<//>`}
+      ${found.processes.some((one) => one.version !== found.version) && html`<${Note}
+        kind="warn">${t("system.mixed")}<//>`}
       <div class="stats"><${Stat} label=${t("firmware.version")} value=${found.version} /><${Stat}
         label=${t("system.workers")} value=${number(found.workers.length)} /><${Stat} label=${t("system.edges")}
         value=${number(found.edges.length)} note=${t("system.sessions", { count: number(found.edges.reduce((sum,
         one) => sum + one.sessions, 0)) })} />
+        <${Stat} label=${t("system.messages")} value=${number(found.messages_waiting)}
+          note=${t("system.messages-note")} />
         <${Stat} label=${t("system.lag")} value=${number(found.events_waiting)} note=${t("system.lag-note")} />
           <${Stat} label=${t("system.database")} value=${found.database.kind === "sqlite" ? "SQLite" : "PostgreSQL"}
           note=${found.database.revision} /></div>
+      <${Processes} system=${found} />
+      <div class="cards"><${Brokers} brokers=${found.brokers} /><${Lags} system=${found} /></div>
       <div class="cards"><${Card} title=${t("system.shards")}><div
         class="shards">${Array.from({ length: Math.min(found.shards, 1024) }, (_, place) => html`<span key=${place}
         class=${classes(found.shards_without_owner.includes(place) && "bad")}

@@ -1,6 +1,6 @@
 // What a device is asked for: its tools as forms, and texts.
-import { ask, Badge, beginnings, bound, Button, Card, Choices, Code, Confirm, Empty, Fault, Field, html, Icon,
-  Loaded, may, Note, part, put, SchemaFields, Submit, t, TextArea, useGet, useNone, useSignal, useWork } from
+import { ask, attempt, Badge, beginnings, bound, Button, Card, Choices, Code, Confirm, Empty, Fault, Field, html, Icon,
+  Loaded, may, Note, part, SchemaFields, say, sayFault, Submit, t, TextArea, to, useGet, useNone, useSignal, useWork } from
   "../kit.js";
 
 const RISKS = { read: "", act: "info", dangerous: "warn" };
@@ -18,7 +18,7 @@ export function DeviceTools({ device, path }) {
 function Tool({ tool, device, path }) {
   const values = useSignal(beginnings(tool.input_schema)), busy = useSignal(false),
     error = useNone();
-  const outcome = useNone(), sure = useSignal(false);
+  const outcome = useNone(), sure = useNone();
   const allowed = may("devices:command") && (tool.risk !== "dangerous" || may("devices:dangerous"));
   const call = async () => {
     busy.value = true;
@@ -36,16 +36,23 @@ function Tool({ tool, device, path }) {
     }
     busy.value = false;
   };
+  const queue = () => attempt(async () => {
+    const { id } = await ask(`POST ${path}/commands`, { body: { tool: tool.name, arguments: values.value } });
+    say(t("commands.queued"), { undo: () => ask(`POST ${path}/commands/${id}:cancel`).catch(sayFault) });
+  });
+  /** Do it at once, or when what it may do was understood. @param {() => Promise<any>} work */
+  const surely = (work) => { if (tool.risk === "dangerous") sure.value = work; else void work(); };
   return html`<details class="tool"><summary><${Icon} name="right" small class="turn" /><code
     class="grow wrap">${tool.name}</code>
       ${tool.user_only && html`<${Badge}>${t("tools.user-only")}<//>`}<${Badge}
         kind=${RISKS[tool.risk] ?? ""}>${t(`risk.${tool.risk}`)}<//></summary>
-    <form class="inside" onSubmit=${(event) => { event.preventDefault(); if (tool.risk === "dangerous") sure.value = true; else void call(); }}>
+    <form class="inside" onSubmit=${(event) => { event.preventDefault(); surely(event.submitter?.name === "later" ? queue : call); }}>
       ${tool.description && html`<p class="muted wrap" style=${{ whiteSpace: "pre-wrap" }}>${tool.description}</p>`}
       <${SchemaFields} schema=${tool.input_schema} values=${values.value}
         onValues=${(given) => { values.value = given; }} />
-      ${allowed ? html`<div><${Button} type="submit" kind=${tool.risk === "dangerous" ? "danger" : "main-action"}
-        icon="play" busy=${busy.value}>${t("tools.call")}<//></div>` : html`<p
+      ${allowed ? html`<div class="row"><${Button} type="submit" kind=${tool.risk === "dangerous" ? "danger" : "main-action"}
+        icon="play" busy=${busy.value}>${t("tools.call")}<//>${!device.online && html`<${Button} type="submit" name="later"
+        icon="jobs">${t("commands.queue")}<//>`}</div>` : html`<p
         class="muted small">${t("tools.no-scope")}</p>`}
       <${Fault} error=${error.value} />
       ${outcome.value && html`<div class="stack tight" role="status"><div class="row"><${Badge}
@@ -53,7 +60,8 @@ function Tool({ tool, device, path }) {
         ${outcome.value.text && html`<${Code} value=${pretty(outcome.value.text)} label=${t("tools.answer")}
           />`}</div>`}</form>
     ${sure.value && html`<${Confirm} title=${t("tools.sure", { tool: tool.name })} action=${t("tools.call")}
-      typed=${device.mac.slice(-5)} run=${async () => { void call(); }} onClose=${put(sure, false)}>
+      typed=${device.mac.slice(-5)} run=${async () => { void sure.value(); }}
+      onClose=${() => { sure.value = null; }}>
       <p>${t("tools.sure-about", { device: device.name || device.mac })}</p><//>`}</details>`;
 }
 
