@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from fleet.wire.identity import CredentialKeys
 from tests.support.mosquitto_server import MosquittoServer
+from tests.support.patience import REDIS, lengthen
 from tests.support.process import running
 from tests.support.redis_server import RedisServer
 from tests.support.routes_once import read_routes_once
@@ -42,9 +43,11 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 
 @pytest.fixture
-def redis_url(redis_server: RedisServer) -> str:
+def redis_url(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> str:
     """Address of a Redis that holds nothing: no key, no function."""
     import redis  # 0.3 seconds, which most files need not
+
+    lengthen(monkeypatch, REDIS)
 
     with redis.Redis.from_url(redis_server.url) as client:
         client.flushall()

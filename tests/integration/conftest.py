@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.patience import SQL, lengthen
 from tests.support.process import running
 
 if TYPE_CHECKING:
@@ -54,8 +55,9 @@ def postgres_server() -> Iterator["PostgresServer"]:
 
 
 @pytest.fixture(params=KINDS)
-async def database_text(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+async def database_text(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of a database that holds nothing."""
+    lengthen(monkeypatch, SQL)
     from tests.support.migrated import empty_postgres
 
     if request.param == "sqlite":
@@ -64,11 +66,14 @@ async def database_text(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=KINDS)
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator["Database"]:
+async def database(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator["Database"]:
     """A database with the newest tables."""
     from fleet.adapters.sql.database import Database, database_url
     from tests.support.migrated import migrated_postgres, migrated_sqlite
 
+    lengthen(monkeypatch, SQL)
     if request.param == "sqlite":
         address = await migrated_sqlite(tmp_path / "fleet.db")
     else:

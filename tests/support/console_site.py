@@ -43,21 +43,11 @@ from tests.support.job_site import JobSite
 from tests.support.memory_store import memory_store
 from tests.support.migrated import migrated_sqlite
 from tests.support.offered_firmware import image_of
+from tests.support.patience import REDIS, SQL, lengthen
 
 T = TypeVar("T")
 Kind = Literal["full", "shown", "empty", "new"]
 LIMIT = 120.0
-LIMITS = (
-    "fleet.adapters.redis.client.retries.LIMIT_SECONDS",
-    "fleet.adapters.sql.alert_events.STATEMENT_SECONDS",
-    "fleet.adapters.sql.database.LOOK_SECONDS",
-    "fleet.adapters.sql.database.STATEMENT_SECONDS",
-    "fleet.adapters.sql.database.WAIT_SECONDS",
-    "fleet.adapters.sql.device_matches._SECONDS",
-    "fleet.adapters.sql.engines.WAIT_SECONDS",
-    "fleet.adapters.sql.job_feed.STATEMENT_SECONDS",
-)
-"""Of what waits for Redis and the database: a busy machine must not change the outcome."""
 FIRST = mac_number("02:00:00:00:00:01")
 COUNT = 64
 SETTINGS = {"rate_control": "10000/100000", "http_public": "http://192.0.2.7:8002"}
@@ -120,8 +110,7 @@ class ConsoleSite:
 
         async def work() -> None:
             with pytest.MonkeyPatch.context() as patch:
-                for limit in LIMITS:
-                    patch.setattr(limit, LIMIT)
+                lengthen(patch, (*REDIS, *SQL), LIMIT)
                 await serve_site()
 
         async def serve_site() -> None:

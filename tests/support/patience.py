@@ -1,0 +1,20 @@
+"""Longer limits for what waits for Redis and the database: a busy machine must not change the outcome."""
+
+import pytest
+
+REDIS = ("fleet.adapters.redis.client.retries.LIMIT_SECONDS",)
+SQL = (
+    "fleet.adapters.sql.alert_events.STATEMENT_SECONDS",
+    "fleet.adapters.sql.database.LOOK_SECONDS",
+    "fleet.adapters.sql.database.STATEMENT_SECONDS",
+    "fleet.adapters.sql.database.WAIT_SECONDS",
+    "fleet.adapters.sql.device_matches._SECONDS",
+    "fleet.adapters.sql.engines.WAIT_SECONDS",
+    "fleet.adapters.sql.job_feed.STATEMENT_SECONDS",
+)
+
+
+def lengthen(patch: pytest.MonkeyPatch, limits: tuple[str, ...], seconds: float = 240.0) -> None:
+    """Let limits of the product be so long. A test of a limit sets it anew."""
+    for limit in limits:
+        patch.setattr(limit, seconds)
