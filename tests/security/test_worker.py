@@ -70,7 +70,7 @@ def sessions(redis_url: str) -> int:
 async def test_a_hello_storm_of_one_device_is_refused_and_then_ignored(
     redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
-    async with attacked(redis_url, broker, keys, rate_hellos="0.1/20") as (_, worker):
+    async with attacked(redis_url, broker, keys, rate_hellos="0.001/20") as (_, worker):
         storm = await Device.connect(broker, keys, random_mac())
         for _ in range(STORM):
             await storm.say({**HELLO, "features": {}})

@@ -15,12 +15,12 @@ from tests.support.forked import Forked
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts
 
-START_SECONDS = 120.0
-STOP_SECONDS = 20.0
+START_SECONDS = 240.0
+STOP_SECONDS = 60.0
 _OWN = ("FLEET_", "CLOUD_", "LLM_", "ASR_", "TTS_", "VISION_", "MCP_", "CLIENT_")
 _PROBE_SECONDS = 0.05
 
-TOOL_SECONDS, SESSION_SECONDS, MODEL_SECONDS, PING_SECONDS = 1, 2, 2, 1
+TOOL_SECONDS, SESSION_SECONDS, MODEL_SECONDS, PING_SECONDS = 2, 5, 4, 3
 MOST_CONNECTIONS, MOST_TOOLS = 3, 2
 """Limits of a gateway with `hasty_settings`."""
 

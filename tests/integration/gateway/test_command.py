@@ -19,8 +19,8 @@ from tests.support.gateway_stage import Client
 from tests.support.ports import free_port
 from tests.support.process import accepts
 
-START_SECONDS = 90.0
-STOP_SECONDS = 30.0
+START_SECONDS = 240.0
+STOP_SECONDS = 240.0
 _OURS = ("FLEET_", "LLM_", "CLOUD_", "MCP_", "CLIENT_", "ASR_", "TTS_", "VISION_")
 BATTERY = {"name": "device.get_battery", "description": "获取设备当前电量百分比", "parameters": {"type": "object"}}
 

@@ -160,9 +160,12 @@ async def test_unknown_ended_and_expired_sessions_are_session_errors(redis_url: 
 
 async def test_expired_session_is_a_session_error_and_a_request_without_one_begins_anew(redis_url: str) -> None:
     model = ScriptedModel(says("A."))
-    async with gateway_stage(redis_url, model, cloud_session_timeout=1) as stage, stage.client() as client:
+    async with gateway_stage(redis_url, model, cloud_session_timeout=1000) as stage, stage.client() as client:
+        record, redis = f"gw:{{{client.session}}}", stage.sessions._store.client
+        assert 1000 - PATIENCE < await redis.ttl(record) <= 1000
+        await redis.pexpire(record, 1)
         async with asyncio.timeout(PATIENCE):
-            while await stage.sessions._store.client.exists(f"gw:{{{client.session}}}"):
+            while await redis.exists(record):
                 await asyncio.sleep(0.05)
         await client.send("start_session", session_id=client.session)
         assert (await client.next())["code"] == "SESSION_ERROR"
@@ -178,7 +181,7 @@ async def test_ending_a_session_ends_its_requests_with_an_error_each(redis_url: 
     async with gateway_stage(redis_url, ScriptedModel([never], says("A."))) as stage, stage.client() as client:
         await client.send("text_input", text="one")
         await client.send("text_input", text="two")
-        await asyncio.wait_for(stage.model.begun.wait(), 5)
+        await asyncio.wait_for(stage.model.begun.wait(), PATIENCE)
         await client.send("end_session")
         frames = [await client.next() for _ in range(4)]
         assert [frame.get("code", frame.get("status")) for frame in frames] == [
@@ -255,8 +258,8 @@ async def test_client_that_leaves_stops_its_turn(redis_url: str) -> None:
     async with gateway_stage(redis_url, model) as stage:
         async with stage.client() as client:
             await client.send("text_input", text="hi")
-            await asyncio.wait_for(model.begun.wait(), 5)
-        await asyncio.wait_for(model.closed.wait(), 5)
+            await asyncio.wait_for(model.begun.wait(), PATIENCE)
+        await asyncio.wait_for(model.closed.wait(), PATIENCE)
 
 
 async def test_bad_frames_are_answered_and_the_connection_lives(redis_url: str) -> None:

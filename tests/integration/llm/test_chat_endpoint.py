@@ -34,7 +34,7 @@ async def llm(server: OpenAiServer) -> AsyncIterator[OpenAiLlm]:
 
 
 async def listen(llm: OpenAiLlm, options: LlmOptions, messages: list[Message] = HELLO) -> list[LlmEvent]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         return [event async for event in llm.stream(messages, [OFFER], options)]
 
 

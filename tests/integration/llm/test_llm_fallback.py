@@ -33,7 +33,7 @@ class Pair:
         return len(self.first.requests), len(self.second.requests)
 
     async def listen(self) -> str:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             events = [event async for event in self.llm.stream(HELLO, [])]
         return "".join(event.text for event in events if isinstance(event, TextDelta))
 
@@ -75,10 +75,10 @@ async def test_the_second_answers_when_the_first_fails_before_its_first_word(pai
 async def test_a_silent_first_costs_one_turn_its_patience_and_the_next_nothing(
     running: tuple[OpenAiServer, OpenAiServer],
 ) -> None:
-    async with pair_of(running, timeout=1.0) as pair:
+    async with pair_of(running, timeout=4.0) as pair:
         pair.first.chat(Answer(header=False, then="silent"))
         assert await pair.listen() == "second"
-        assert await asyncio.to_thread(pair.first.requests[0].hung_up.wait, 10)
+        assert await asyncio.to_thread(pair.first.requests[0].hung_up.wait, 240)
         assert await pair.listen() == "second"
         assert pair.asked == (1, 2)
 
@@ -102,7 +102,7 @@ async def test_the_second_does_not_go_on_with_what_the_first_began(pair: Pair) -
     pair.first.chat(spoken("Good", then="break"))
     said: list[LlmEvent] = []
     with pytest.raises(ProviderError, match="broke off"):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             async for event in pair.llm.stream(HELLO, []):
                 said.append(event)  # noqa: PERF401 - what came before the error counts
     assert said == [TextDelta("Good")]
@@ -129,7 +129,7 @@ async def test_closing_the_iterator_hangs_up_whoever_answers(pair: Pair, fails: 
     pair.first.chat(refused(401))
     server.chat(spoken("Good", then="silent"))
     events = pair.llm.stream(HELLO, [])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         assert await anext(events) == TextDelta("Good")
         await events.aclose()
-    assert await asyncio.to_thread(server.requests[0].hung_up.wait, 10)
+    assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)

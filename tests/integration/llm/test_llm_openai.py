@@ -49,7 +49,7 @@ async def llm(server: OpenAiServer) -> AsyncIterator[OpenAiLlm]:
 
 
 async def listen(llm: OpenAiLlm, messages: list[Message] | None = None) -> list[LlmEvent]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         return [event async for event in llm.stream(messages or HELLO, [OFFER])]
 
 
@@ -310,7 +310,7 @@ async def test_a_break_in_the_middle_is_an_error_after_what_was_said(server: Ope
     server.chat(spoken("Good", then="break"))
     said: list[LlmEvent] = []
     with pytest.raises(ProviderError, match="broke off") as caught:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             async for event in llm.stream(HELLO, []):
                 said.append(event)  # noqa: PERF401 - what came before the error counts
     assert text_of(said) == "Good"
@@ -329,7 +329,7 @@ async def test_half_a_call_is_never_asked_for(server: OpenAiServer, llm: OpenAiL
     server.chat(Answer(chunks, kind=SSE, then="break"))
     events: list[LlmEvent] = []
     with pytest.raises(ProviderError):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             async for event in llm.stream(HELLO, []):
                 events.append(event)  # noqa: PERF401 - what came before the error counts
     assert events == [TextDelta("Wait")]
@@ -352,7 +352,7 @@ async def test_silence_is_an_error_and_hangs_up(server: OpenAiServer, answer: An
         await listen(llm)
     assert caught.value.retryable
     if answer.then == "silent":
-        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 10)
+        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
     assert len(server.requests) == 1
     await llm.aclose()
 
@@ -360,10 +360,10 @@ async def test_silence_is_an_error_and_hangs_up(server: OpenAiServer, answer: An
 async def test_closing_the_iterator_hangs_up(server: OpenAiServer, llm: OpenAiLlm) -> None:
     server.chat(spoken("Good", then="silent"))
     events = llm.stream(HELLO, [])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         assert await anext(events) == TextDelta("Good")
         await events.aclose()
-    assert await asyncio.to_thread(server.requests[0].hung_up.wait, 10)
+    assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
 
 
 async def test_cancelling_the_reader_hangs_up(server: OpenAiServer, llm: OpenAiLlm) -> None:
@@ -372,7 +372,7 @@ async def test_cancelling_the_reader_hangs_up(server: OpenAiServer, llm: OpenAiL
         async with asyncio.timeout(20) as limit:
             async for _ in llm.stream(HELLO, []):
                 limit.reschedule(asyncio.get_running_loop().time())
-    assert await asyncio.to_thread(server.requests[0].hung_up.wait, 10)
+    assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
 
 
 @pytest.mark.parametrize(
@@ -406,12 +406,13 @@ async def test_a_page_instead_of_an_answer_is_an_error(server: OpenAiServer, llm
 
 async def test_slow_consumers_do_not_make_the_model_look_silent(server: OpenAiServer) -> None:
     server.chat(spoken("a", "b", "c"))
-    llm = OpenAiLlm(server.url, KEY, "m", 0.5)
+    llm = OpenAiLlm(server.url, KEY, "m", 3.0)
     said = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         async for event in llm.stream(HELLO, []):
+            if not said:
+                await asyncio.sleep(3.2)  # longer than the model may be silent
             said.append(event)
-            await asyncio.sleep(0.6)  # longer than the model may be silent
     assert text_of(said) == "abc"
     await llm.aclose()
 
@@ -425,7 +426,7 @@ def test_a_base_url_that_is_no_http_address_is_refused(url: str) -> None:
 async def test_what_a_request_chooses_wins_over_what_is_usual(server: OpenAiServer) -> None:
     server.chat(spoken("ok"))
     llm = OpenAiLlm(server.url, KEY, "m", 5.0, temperature=0.3, max_tokens=99)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         assert [event async for event in llm.stream(HELLO, [], LlmOptions(temperature=0.0))]
     await llm.aclose()
     assert (server.requests[0].json["temperature"], server.requests[0].json["max_tokens"]) == (0.0, 99)
@@ -433,7 +434,7 @@ async def test_what_a_request_chooses_wins_over_what_is_usual(server: OpenAiServ
 
 async def test_a_message_that_may_not_call_is_asked_for_with_its_tools(server: OpenAiServer, llm: OpenAiLlm) -> None:
     server.chat(spoken("ok"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         assert [event async for event in llm.stream(HELLO, [OFFER], LlmOptions(may_call=False))]
     assert server.requests[0].json["tool_choice"] == "none"
     assert len(server.requests[0].json["tools"]) == 1

@@ -101,7 +101,7 @@ async def test_silence_is_a_failure_of_its_own_kind() -> None:
 async def test_attempts_end_after_the_retries() -> None:
     attempts = Attempts(2, asyncio.get_running_loop().time() + 60)
     error = ProviderError("x", retryable=True)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         await attempts.pause(error)
         await attempts.pause(error)
         with pytest.raises(ProviderError) as caught:

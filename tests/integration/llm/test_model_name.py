@@ -28,7 +28,7 @@ async def ask(server: OpenAiServer, model: str | None, times: int = 1) -> list[s
     """Return the models that were asked for."""
     llm = OpenAiLlm(server.url, None, model, 5.0)
     for _ in range(times):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             assert [event async for event in llm.stream([Message("user", "hi")], [])]
     await llm.aclose()
     return [request.json["model"] for request in server.requests if request.path.endswith("completions")]
@@ -67,7 +67,7 @@ async def test_many_turns_at_once_ask_once(server: OpenAiServer) -> None:
     async def turn() -> None:
         assert [event async for event in llm.stream([Message("user", "hi")], [])]
 
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(240), asyncio.TaskGroup() as group:
         for number in range(5):
             group.create_task(turn(), name=f"turn {number}")
     await llm.aclose()
@@ -77,7 +77,7 @@ async def test_many_turns_at_once_ask_once(server: OpenAiServer) -> None:
 async def test_a_model_that_is_gone_is_looked_for_again(server: OpenAiServer) -> None:
     server.models("old")
     llm = OpenAiLlm(server.url, None, None, 5.0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         assert [event async for event in llm.stream([Message("user", "hi")], [])]
         server.chat(refused(404, "model_not_found"), spoken("Hi"))
         server.models("new")
@@ -93,7 +93,7 @@ async def test_an_endpoint_that_is_away_is_told() -> None:
         closed.bind(("127.0.0.1", 0))
         llm = OpenAiLlm(f"http://127.0.0.1:{closed.getsockname()[1]}/v1", None, None, 5.0)
         with pytest.raises(ProviderError, match="cannot be reached"):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(240):
                 assert [event async for event in llm.stream([Message("user", "hi")], [])]
     await llm.aclose()
 

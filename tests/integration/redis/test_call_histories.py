@@ -122,7 +122,7 @@ async def stores(redis_engines: str) -> AsyncIterator[tuple[Store, Store]]:
 async def test_each_call_has_one_outcome(stores: tuple[Store, Store], history: list[list[Step]]) -> None:
     mac = ":".join(f"{byte:02x}" for byte in secrets.token_bytes(6))
     fleet = Fleet([CallTable(store) for store in stores], stores[0], mac)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         for steps in history:
             async with asyncio.TaskGroup() as group:
                 for step in steps:

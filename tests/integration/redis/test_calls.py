@@ -56,7 +56,7 @@ async def test_a_call_without_an_answer_ends_as_unknown_and_its_late_answer_is_k
 ) -> None:
     go = await begin(calls, mac, seconds=0.001)
     ended: list[tuple[str, str]] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(240):
         while not ended:
             ended = await calls.sweep(store.keys.shard(mac))
     assert ended == [(mac, str(go.id))]
@@ -82,7 +82,7 @@ async def test_a_call_whose_record_expired_does_not_keep_its_device_busy(
 ) -> None:
     go = await begin(calls, mac, seconds=0.001)
     await store.client.delete(store.keys.call(mac, go.id))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(240):
         while await store.client.zcard(store.keys.deadlines(store.keys.shard(mac))):
             await calls.sweep(store.keys.shard(mac))
     assert await store.client.hget(store.keys.device(mac), "np") == "0"
@@ -110,7 +110,7 @@ async def test_a_sweep_is_bounded(store: Store, calls: CallTable, mac: str) -> N
     for number in range(3):
         await begin(calls, mac, f"call {number}", seconds=0.001)
     swept: list[int] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(240):
         while sum(swept) < 3:
             swept.append(len(await calls.sweep(store.keys.shard(mac), limit=2)))
     assert max(swept) <= 2
@@ -119,7 +119,7 @@ async def test_a_sweep_is_bounded(store: Store, calls: CallTable, mac: str) -> N
 async def test_a_record_that_expired_unswept_frees_its_place(store: Store, calls: CallTable, mac: str) -> None:
     go = await begin(calls, mac, seconds=0.001)
     await store.client.delete(store.keys.call(mac, go.id))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(240):
         while await store.client.zcard(store.keys.deadlines(store.keys.shard(mac))):
             await calls.sweep(store.keys.shard(mac))
     assert await store.client.hget(store.keys.device(mac), "np") == "0"

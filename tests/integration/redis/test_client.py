@@ -9,7 +9,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError
 from tests.support.redis_store import SHARDS
 
-LIMIT = 20
+LIMIT = 240
 
 
 def connections(url: str) -> int:

@@ -13,7 +13,7 @@ from tests.support.redis_cluster import ClusterSet
 from tests.support.redis_store import opened
 from tests.support.until import until
 
-LIMIT = 30
+LIMIT = 240
 ALL = range(16)
 
 

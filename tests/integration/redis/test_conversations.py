@@ -34,7 +34,7 @@ TURN = (
     Message("assistant", "好的。"),
 )
 LOST = Owner("another", "1")
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 Begin = Callable[..., Awaitable[Begun | Refusal]]
 

@@ -8,7 +8,7 @@ from fleet.core.server_tools import Persona
 
 NOW = datetime(2025, 2, 21, 10, 30, tzinfo=UTC)
 LATER = datetime(2025, 2, 21, 10, 40, tzinfo=UTC)
-PATIENCE = 10
+PATIENCE = 240
 
 
 def messages(count: int) -> list[Message]:

@@ -13,7 +13,7 @@ from fleet.adapters.redis.client import pipeline
 from fleet.adapters.redis.client.pipeline import PipelinedConnection
 
 LIMIT = 20
-SHORT = 0.3
+SHORT = 2.0
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ async def pool(redis_url: str) -> AsyncIterator[ConnectionPool]:
 
 @pytest.fixture
 async def line(pool: ConnectionPool) -> AsyncIterator[PipelinedConnection]:
-    made = PipelinedConnection(pool, SHORT)
+    made = PipelinedConnection(pool, LIMIT)
     yield made
     await made.drop()
 
@@ -50,7 +50,7 @@ async def test_commands_that_come_often_leave_together(
     line: PipelinedConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "BUSY_SECONDS", float(LIMIT))
-    monkeypatch.setattr(pipeline, "GATHER_SECONDS", 0.05)
+    monkeypatch.setattr(pipeline, "GATHER_SECONDS", 1.0)
     for number in range(pipeline.BUSY_FLUSHES):
         assert await one(line, "ECHO", number) == str(number)
     assert line._wire
@@ -80,13 +80,15 @@ async def test_who_asked_may_go_without_confusing_the_others(line: PipelinedConn
 
 
 async def test_server_that_does_not_answer_is_given_up_and_asked_again_on_another_connection(
-    line: PipelinedConnection,
+    pool: ConnectionPool,
 ) -> None:
+    line = PipelinedConnection(pool, SHORT)
     await one(line, "ECHO", "connected")
     with pytest.raises(RedisTimeoutError):
         await one(line, "BLPOP", "nothing", 0)
     assert not line.connected
     assert await one(line, "ECHO", "again") == "again"
+    await line.drop()
 
 
 async def test_lost_connection_fails_what_is_under_way_and_the_next_command_connects(

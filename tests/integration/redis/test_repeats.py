@@ -32,7 +32,7 @@ def store(server_store: Store) -> Store:
     return server_store
 
 
-LIMIT = 20
+LIMIT = 240
 
 
 @pytest.fixture

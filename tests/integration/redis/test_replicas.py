@@ -15,7 +15,7 @@ from tests.support.process import running
 from tests.support.redis_engines import EngineProcess
 from tests.support.tcp_relay import TcpRelay
 
-LIMIT = 20
+LIMIT = 240
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from fleet.wire.edge_messages import AnswerDoneEvent
 from tests.support.redis_sentinel import SentinelSet
 from tests.support.redis_store import opened
 
-LIMIT = 30
+LIMIT = 240
 pytestmark = pytest.mark.usefixtures("patient")
 
 

@@ -60,7 +60,7 @@ async def speaking(house: House, profile: Profile) -> AsyncIterator[SimDevice]:
     async with asyncio.timeout(LIMIT), device.running(), asyncio.TaskGroup() as group:
         await wake(device)
         said = group.create_task(device.say(voice.say(mark, 1.2), LIMIT))
-        assert await device.until(30, lambda: device.speaking and bool(device.screen.text))
+        assert await device.until(240, lambda: device.speaking and bool(device.screen.text))
         yield device
         said.cancel()
 

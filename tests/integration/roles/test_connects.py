@@ -103,7 +103,7 @@ async def _come_and_go(site: Site, number: int, connects: int) -> Counter[int]:
 async def _bootstrap(site: Site, mac: str) -> dict[str, str]:
     sent = {"Device-Id": mac, "Client-Id": f"7b8f1c44-0000-4000-8000-{mac.replace(':', '')}"}
     sent |= {"User-Agent": "board/2.4.2", "Activation-Version": "1"}
-    async with httpx2.AsyncClient(trust_env=False, timeout=20) as web:
+    async with httpx2.AsyncClient(trust_env=False, timeout=240) as web:
         answer = await web.post(site.ota, headers=sent, content=b'{"application":{"version":"2.4.2"}}')
     access: dict[str, str] = answer.json()["mqtt"]
     return access

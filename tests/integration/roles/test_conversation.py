@@ -37,7 +37,7 @@ async def test_a_draining_edge_speaks_to_the_end_and_the_next_turn_is_anothers(
         site.api()
         site.worker()
         edges = [site.edge(FLEET_LANGUAGE="en"), site.edge(FLEET_LANGUAGE="en")]
-        await asyncio.to_thread(site.until_spread, 16, seconds=40.0)
+        await asyncio.to_thread(site.until_spread, 16)
         await asyncio.to_thread(until, lambda: site.edges() == 2 and accepts(site.http_port), 60.0)
         scout = await Device.connect(site.broker, site.keys, "02:00:00:00:00:78")
         await until_on(scout, edges[0])  # the worker has heard of it
@@ -48,13 +48,13 @@ async def test_a_draining_edge_speaks_to_the_end_and_the_next_turn_is_anothers(
             assert await device.wake()
             async with asyncio.TaskGroup() as group:
                 said = group.create_task(talk(device, steering))
-                assert await device.until(30, lambda: device.speaking)
+                assert await device.until(240, lambda: device.speaking)
                 [first] = [edge for edge in edges if edge.count("device address")]
                 first.send(signal.SIGTERM)
             turn = said.result()
             assert turn.outcome == "answered"
             assert turn.reply.count("goes on talking") == SENTENCES
-            assert await device.until(15, lambda: not device.session)
+            assert await device.until(240, lambda: not device.session)
             assert await asyncio.to_thread(first.wait) == 0
             assert await device.wake()
             assert (await talk(device, steering)).outcome == "answered"

@@ -17,7 +17,7 @@ async def two_edges(site: RoleSite) -> list[RoleProcess]:
     """Start a worker and two edges; return the edges, once the worker can give sessions to both."""
     site.worker()
     edges = [site.edge(**STANDBY), site.edge(**STANDBY)]
-    await asyncio.to_thread(site.until_spread, 16, seconds=40.0)
+    await asyncio.to_thread(site.until_spread, 16)
     await asyncio.to_thread(until, lambda: site.edges() == 2, 60.0)
     return edges
 
@@ -30,7 +30,7 @@ async def greet(device: Device) -> dict[str, Any]:
 
 async def until_on(device: Device, edge: RoleProcess) -> str:
     """Open sessions until one is on this edge; return its id."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         while (welcome := await greet(device))["udp"]["port"] != edge.udp_port:
             await asyncio.sleep(0.1)
     return str(welcome["session_id"])
@@ -43,7 +43,7 @@ async def test_a_killed_edges_sessions_end_with_their_own_ids_and_begin_anew_els
     sessions = [await until_on(device, dead) for device in devices[:4]]
     other = await until_on(devices[4], alive)
     dead.kill()
-    async with asyncio.timeout(12):
+    async with asyncio.timeout(240):
         for device, session in zip(devices, sessions, strict=False):
             stop = await _until_told(device, "tts")
             assert (stop["state"], stop["session_id"]) == ("stop", session)
@@ -75,12 +75,12 @@ async def test_an_edge_that_is_told_to_end_lets_its_devices_go_to_another(
 async def test_without_an_edge_a_hello_is_refused_at_once(site: RoleSite, devices: list[Device]) -> None:
     site.worker()
     only = site.edge(**STANDBY)
-    await asyncio.to_thread(site.until_spread, 16, seconds=40.0)
+    await asyncio.to_thread(site.until_spread, 16)
     await asyncio.to_thread(until, lambda: site.edges() == 1, 60.0)
     session = await until_on(devices[0], only)
     only.send(signal.SIGTERM)
     assert (await devices[0].hear_type("goodbye"))["session_id"] == session
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         while (await greet(devices[0]))["udp"]["port"] == only.udp_port:
             await asyncio.sleep(0.1)
     assert (await devices[0].hear_type("alert"))["status"] == "Error"

@@ -21,7 +21,7 @@ from tests.support.scraped import Scraped
 from tests.support.until import until
 
 TALKERS = 2
-PATIENCE = 60.0
+PATIENCE = 240.0
 SESSIONS = TALKERS + 4
 """The talkers', that of the apologies, of the junk, of the one that is not heard, of the one that holds on."""
 HEARD = SESSIONS - 1
@@ -33,6 +33,7 @@ ZERO: Mapping[str, str] = {
     "fleet_log_lines_left_out": "roles log debug lines here, and then all; tests/security/test_logs.py has a flood",
     "fleet_interruptions": "nobody speaks over an answer here; tests/unit/roles/edge/test_interruption.py does",
     "fleet_early_work_skipped": "nobody pauses often here; tests/security/test_pauses.py does",
+    "fleet_turn_head_starts": "a busy worker has none; see tests/unit/roles/worker/turns/test_head_starts.py",
     "fleet_phantom_transcripts": "recognition is scripted; see tests/unit/adapters/speech/test_asr_filtered.py",
     **dict.fromkeys(
         (
@@ -66,7 +67,7 @@ ZERO: Mapping[str, str] = {
         "no control is part of this site; tests/integration/sql/test_desired_states.py counts them",
     ),
 }
-"""Metrics that are 0 after such a load, and why."""
+"""Metrics that may be 0 after such a load, and why."""
 TIMES: Mapping[str, tuple[str, float, float]] = {
     "fleet_turn_e2e_latency_seconds": ("edge", 0.2, 30.0),
     "fleet_turn_end_of_turn_delay_seconds": ("edge", 0.1, 10.0),
@@ -157,7 +158,7 @@ def check_gauges(during: Mapping[str, Scraped], after: Mapping[str, Scraped]) ->
     ):
         assert (during[role].value(series), after[role].value(series)) == (then, now), series
     assert during["front"].value("fleet_front_connections") == 1
-    assert 0 <= after["worker"].value("fleet_mailbox_lag_seconds") < 5
+    assert 0 <= after["worker"].value("fleet_mailbox_lag_seconds") < PATIENCE
     for role, scraped in after.items():
         parts = [value for name, _, value in scraped.samples if name == "fleet_ready"]
         assert parts and set(parts) == {1}, role

@@ -40,7 +40,7 @@ async def test_long_answer_has_hardly_a_gap_though_one_packet_in_twenty_is_lost(
         site.worker()
         edge = site.edge(FLEET_LANGUAGE="en")
         await asyncio.to_thread(until, lambda: site.edges() == 1 and accepts(site.http_port), 60.0)
-        await asyncio.to_thread(site.until_spread, 16, seconds=40.0)
+        await asyncio.to_thread(site.until_spread, 16)
         async with asyncio.TaskGroup() as group:
             heard = [group.create_task(listen(site.ota, steering, seed)) for seed in range(DEVICES)]
         gaps = [task.result().counters.get("gaps", 0) for task in heard]

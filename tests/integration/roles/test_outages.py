@@ -57,14 +57,15 @@ async def test_everything_goes_on_after_redis_was_killed(site: RoleSite, devices
 async def test_words_said_while_redis_is_away_for_longer_than_a_lease_are_answered_after_it(
     site: RoleSite, devices: list[Device]
 ) -> None:
-    first = site.worker(FLEET_LEASE_SECONDS="1")
-    await asyncio.to_thread(site.until_spread, 16, seconds=40.0)
+    first = site.worker(FLEET_LEASE_SECONDS="4")
+    await asyncio.to_thread(site.until_spread, 16)
     await asyncio.to_thread(site.until_heard, [device.mac for device in devices])
     await ping_all(devices, "before")
     site.redis.kill()
     async with asyncio.TaskGroup() as group:
-        answered = group.create_task(ping_all(devices, "meanwhile", 60.0))
-        await asyncio.to_thread(until, lambda: first.count("lost a shard") == 16)
+        answered = group.create_task(ping_all(devices, "meanwhile"))
+        # More where it lost some on a busy machine before, and has them again.
+        await asyncio.to_thread(until, lambda: first.count("lost a shard") >= 16)
         await asyncio.to_thread(site.redis.start)
     assert len(answered.result()) == 16
     assert site.spread() == [16]

@@ -60,7 +60,7 @@ async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
             assert [line["part"] for line in process.lines if line["message"].startswith("embedded server died")] == [
                 part
             ]
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(240):
                 while not await device.wake():
                     pass
             assert await device.hang_up()

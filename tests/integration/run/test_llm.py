@@ -20,7 +20,7 @@ def servers() -> Iterator[tuple[OpenAiServer, OpenAiServer]]:
 
 
 async def ask(**overrides: Any) -> str:
-    async with asyncio.timeout(20), chat_model(load(**overrides)) as llm:
+    async with asyncio.timeout(240), chat_model(load(**overrides)) as llm:
         events = [event async for event in llm.stream([Message("user", "hi")], [])]
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
@@ -102,8 +102,8 @@ async def test_a_model_that_trickles_is_cut_off_when_its_time_is_over(
     if fallback:
         first.chat(refused(401))
     more = {"llm_fallback_base_url": second.url, "llm_fallback_model": "m"} if fallback else {}
-    with pytest.raises(ProviderTimeout, match=r"did not finish its answer within 0\.5 s"):
-        await ask(llm_base_url=first.url, llm_model="m", llm_timeout=0.5, **more)
+    with pytest.raises(ProviderTimeout, match=r"did not finish its answer within 2 s"):
+        await ask(llm_base_url=first.url, llm_model="m", llm_timeout=2.0, **more)
 
 
 async def test_an_agent_asks_its_own_endpoint_with_its_own_key_and_model(
@@ -120,7 +120,7 @@ async def test_an_agent_asks_its_own_endpoint_with_its_own_key_and_model(
     agent = CompiledAgent(id="1", endpoints={"chat": endpoint})
     other = agent.model_copy(update={"document": AgentDocument(chat=ChatChoice(model="another"))})
     unreadable = CompiledAgent(id="2", endpoints={"chat": endpoint.model_copy(update={"key": "x"})})
-    async with asyncio.timeout(20), open_models(chosen) as models:
+    async with asyncio.timeout(240), open_models(chosen) as models:
         said = []
         for one in (NO_AGENT, agent, other):
             events = (await models.find(one)).stream([Message("user", "hi")], [])

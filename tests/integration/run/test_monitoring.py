@@ -40,7 +40,7 @@ async def test_a_second_role_on_the_machine_runs_without_the_port_that_nobody_as
         settings = Settings(metrics_host=LOOPBACK)
         settings.__dict__["metrics_port"] = taken.getsockname()[1]
         assert "metrics_port" not in settings.model_fields_set
-        async with run_monitoring(settings, "worker") as readiness, asyncio.timeout(5):
+        async with run_monitoring(settings, "worker") as readiness, asyncio.timeout(240):
             assert await readiness.look() == "starting"
 
 

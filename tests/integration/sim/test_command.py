@@ -29,10 +29,10 @@ class AnsweringServer:
 
     def start(self) -> None:
         self._thread.start()
-        assert self.ready.wait(10)
+        assert self.ready.wait(60)
 
     async def _serve(self) -> None:
-        async with asyncio.timeout(30), ScriptedServer.running() as server:
+        async with asyncio.timeout(240), ScriptedServer.running() as server:
             self.ota_url = server.ota_url
             self.ready.set()
             await server.expect(type="hello")

@@ -116,7 +116,7 @@ async def test_what_was_played_comes_out_as_a_wav(server: ScriptedServer) -> Non
         await server.speak(10)
         await asyncio.sleep(0.06)
         stop_speech(server)
-        assert await device.until(5, lambda: device.turns.open is None)
+        assert await device.until(240, lambda: device.turns.open is None)
     with wave.open(io.BytesIO(device.heard_wav(0)), "rb") as file:
         assert file.getframerate() == 24_000
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(float)
@@ -141,15 +141,19 @@ async def test_a_burst_of_fifty_packets_overflows_mailbox_or_queue(server: Scrip
 async def test_fifty_packets_in_half_a_second_overflow_the_queue(server: ScriptedServer) -> None:
     async with talking(server) as device:
         await start_speech(server, device)
-        await server.speak(60, lead=60)
-        assert await received(device, 60)
+        # Made before, so that they come faster than they are played on a busy machine, too.
+        datagrams = [server.seal(server.encoder.encode(tone(0.06))) for _ in range(150)]
+        for datagram in datagrams:
+            server.send_datagram(datagram)
+            await asyncio.sleep(0)
+        assert await received(device, len(datagrams))
         assert "queue-overflow" in broken(device)
         assert device.report.counters["queue_deepest"] == 40
 
 
 async def received(device: SimDevice, count: int) -> bool:
     """Wait until so many datagrams were taken account of."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(240):
         while device.journal.counters["downlink_received"] < count:
             await asyncio.sleep(0.01)
     return True
@@ -158,10 +162,10 @@ async def received(device: SimDevice, count: int) -> bool:
 async def test_the_same_key_twice_is_told(server: ScriptedServer) -> None:
     async with talking(server) as device:
         key = server.welcome()
-        assert await device.until(5, lambda: device.session == server.session)
+        assert await device.until(240, lambda: device.session == server.session)
         assert broken(device) == set()
         server.welcome(key=key)
-        assert await device.until(5, lambda: device.session == server.session)
+        assert await device.until(240, lambda: device.session == server.session)
         assert broken(device) == {"hello-key-reuse"}
 
 
@@ -191,9 +195,9 @@ async def test_sound_that_comes_right_after_tts_start_is_lost_and_told(server: S
     slow = replace(QUICK, timing=replace(QUICK.timing, clear=(1.0, 1.0)))
     async with talking(server, slow) as device:
         server.send(type="tts", session_id=server.session, state="start")
-        assert await device.until(5, lambda: device.state is State.SPEAKING)
+        assert await device.until(240, lambda: device.state is State.SPEAKING)
         server.send_datagram(server.seal(server.encoder.encode(tone(0.06))))
-        assert await device.until(10, lambda: device.report.counters.get("downlink_cleared") == 1)
+        assert await device.until(240, lambda: device.report.counters.get("downlink_cleared") == 1)
         assert broken(device) == {"audio-before-clear"}
 
 
@@ -201,9 +205,9 @@ async def test_silence_may_be_lost_before_the_queue_is_cleared(server: ScriptedS
     slow = replace(QUICK, timing=replace(QUICK.timing, clear=(1.0, 1.0)))
     async with talking(server, slow) as device:
         server.send(type="tts", session_id=server.session, state="start")
-        assert await device.until(5, lambda: device.state is State.SPEAKING)
+        assert await device.until(240, lambda: device.state is State.SPEAKING)
         server.send_datagram(server.seal(server.encoder.encode(bytes(2880))))
-        assert await device.until(10, lambda: device.report.counters.get("downlink_cleared") == 1)
+        assert await device.until(240, lambda: device.report.counters.get("downlink_cleared") == 1)
         assert broken(device) == set()
 
 
@@ -226,7 +230,7 @@ async def test_a_hole_in_a_sentence_is_an_underrun_and_one_between_sentences_a_p
         await server.speak(1)
         assert await received(device, 13)
         stop_speech(server)
-        assert await device.until(5, lambda: device.state is State.LISTENING)
+        assert await device.until(240, lambda: device.state is State.LISTENING)
         assert broken(device) == {"underrun"}
         assert (device.report.counters["pauses"], device.report.counters["underruns"]) == (1, 1)
 
@@ -237,7 +241,7 @@ async def test_a_hello_without_answer_leads_back_to_idle(server: ScriptedServer)
         assert device.state is State.IDLE
         assert broken(device) == {"hello-missing"}
         server.welcome()
-        assert await device.until(5, lambda: "hello-late" in broken(device))
+        assert await device.until(240, lambda: "hello-late" in broken(device))
         assert device.session == ""
 
 
@@ -265,7 +269,7 @@ async def test_only_a_goodbye_with_the_live_session_closes(server: ScriptedServe
         server.send(type="stt", session_id=server.session, text="x")
         assert await device.until(0.3, lambda: device.state is State.IDLE) is False
         server.send(type="goodbye", session_id=server.session)
-        assert await device.until(5, lambda: device.state is State.IDLE)
+        assert await device.until(240, lambda: device.state is State.IDLE)
         assert device.session == ""
         assert not [message for message in server.messages if message["type"] == "goodbye"]
 
@@ -280,7 +284,7 @@ async def test_the_button_interrupts_and_waits_for_tts_stop(server: ScriptedServ
         assert device.state is State.SPEAKING
         stop_speech(server)
         assert await stopped
-        assert await device.until(5, lambda: device.turns.open is None)
+        assert await device.until(240, lambda: device.turns.open is None)
         assert device.turns.turns[0].outcome == "aborted"
         await server.expect(type="listen", state="start")
         assert broken(device) == set()
@@ -291,14 +295,14 @@ async def test_an_interruption_without_answer_is_told(server: ScriptedServer) ->
     async with talking(server, replace(QUICK, limits=limits)) as device:
         await start_speech(server, device)
         assert not await device.abort(0.1)
-        assert await device.until(5, lambda: "abort-unanswered" in broken(device))
+        assert await device.until(240, lambda: "abort-unanswered" in broken(device))
 
 
 async def test_a_device_left_speaking_is_told(server: ScriptedServer) -> None:
     limits = replace(QUICK.limits, stuck=0.5)
     async with talking(server, replace(QUICK, limits=limits)) as device:
         await start_speech(server, device)
-        assert await device.until(5, lambda: "stuck-speaking" in broken(device))
+        assert await device.until(240, lambda: "stuck-speaking" in broken(device))
 
 
 async def test_a_wake_word_interrupts_and_listens_at_once(server: ScriptedServer) -> None:
@@ -366,7 +370,7 @@ async def test_a_stop_ends_the_press_of_py_xiaozhi_under_the_finger(server: Scri
         server.welcome()
         assert await pressed
         stop_speech(server)
-        assert await device.until(5, lambda: device.state is State.IDLE)
+        assert await device.until(240, lambda: device.state is State.IDLE)
 
 
 async def test_in_realtime_mode_the_microphone_stays_on_while_the_device_speaks(server: ScriptedServer) -> None:
@@ -375,7 +379,7 @@ async def test_in_realtime_mode_the_microphone_stays_on_while_the_device_speaks(
         before = len(server.datagrams)
         await server.expect_datagrams(before + 5)
         stop_speech(server)
-        assert await device.until(5, lambda: device.listening)
+        assert await device.until(240, lambda: device.listening)
         assert await starts_after_all_is_handled(server) == 1
 
 
@@ -426,7 +430,7 @@ async def test_a_restart_is_never_answered_and_boots_again(server: ScriptedServe
         await server.expect_connects(2)
         assert len(server.ota_requests) == 2
         assert not [message for message in server.messages if message["type"] == "mcp"]
-        assert await device.until(5, lambda: device.state is State.IDLE)
+        assert await device.until(240, lambda: device.state is State.IDLE)
 
 
 async def test_a_channel_that_was_silent_for_too_long_is_opened_afresh(server: ScriptedServer) -> None:
@@ -438,7 +442,7 @@ async def test_a_channel_that_was_silent_for_too_long_is_opened_afresh(server: S
             server.welcome()
             assert await pressed
             device.release()
-            assert await device.until(5, lambda: device.state is State.IDLE)
+            assert await device.until(240, lambda: device.state is State.IDLE)
             await asyncio.sleep(0.4)
         assert not [message for message in server.messages if message["type"] == "goodbye"]
 
@@ -446,7 +450,7 @@ async def test_a_channel_that_was_silent_for_too_long_is_opened_afresh(server: S
 async def test_tts_start_to_an_idle_device_is_told(server: ScriptedServer) -> None:
     async with powered(server) as device:
         server.send(type="tts", session_id="", state="start")
-        assert await device.until(5, lambda: device.state is State.SPEAKING)
+        assert await device.until(240, lambda: device.state is State.SPEAKING)
         assert broken(device) == {"speech-without-channel"}
 
 
@@ -459,7 +463,7 @@ async def test_an_utterance_without_answer_ends_at_its_limit(server: ScriptedSer
 
 async def test_a_server_that_is_not_there_is_told_at_once() -> None:
     device = SimDevice(QUICK, ota_url="http://127.0.0.1:1/ota/", mac=MAC)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(240):
         with pytest.raises(Unavailable, match="bootstrap"):
             async with device.running():
                 pytest.fail("entered without a server")

@@ -38,7 +38,7 @@ def broken(device: SimDevice) -> set[str]:
 
 
 async def step(device: SimDevice, name: str) -> dict[str, Any]:
-    assert await device.until(8, lambda: bool(device.journal.find(name)))
+    assert await device.until(240, lambda: bool(device.journal.find(name)))
     return device.journal.find(name)[0].detail
 
 
@@ -49,9 +49,9 @@ async def test_an_idle_device_plays_a_notification_with_its_subtitles_and_says_n
         # Longer than the queue of 20 packets: the reader waits for room.
         publish(server, spoken(30), subtitles=SUBTITLES)
         await step(device, "notify")
-        assert await device.until(5, lambda: device.state is State.NOTIFYING)
+        assert await device.until(240, lambda: device.state is State.NOTIFYING)
         assert (await step(device, "notified"))["fault"] == ""
-        assert await device.until(5, lambda: device.state is State.IDLE)
+        assert await device.until(240, lambda: device.state is State.IDLE)
         assert [one.detail["text"] for one in device.journal.find("subtitle")] == ["first", "second"]
         assert device.report.counters["downlink_played"] == 30
         assert device.report.counters["queue_deepest"] <= NEWEST.queue
@@ -78,7 +78,7 @@ async def test_the_file_is_read_as_it_is_played_and_the_connection_closed_with_i
             port = files.sockets[0].getsockname()[1]
             server.send(type="notify", audio_url=f"http://127.0.0.1:{port}/n.ogg")
             assert (await step(device, "notified"))["fault"] == ""
-            assert await device.until(5, lambda: bool(played_at_close))
+            assert await device.until(240, lambda: bool(played_at_close))
     # When it closes, no more is left than its queue holds, and what sounds.
     assert played_at_close[0] >= packets - NEWEST.queue - 1
 
@@ -87,7 +87,7 @@ async def test_the_file_is_read_as_it_is_played_and_the_connection_closed_with_i
 async def test_a_press_ends_a_notification_and_begins_a_conversation(server: ScriptedServer) -> None:
     async with powered(server, NEWEST) as device:
         publish(server, spoken(60))
-        assert await device.until(5, lambda: device.state is State.NOTIFYING)
+        assert await device.until(240, lambda: device.state is State.NOTIFYING)
         await device.press(seconds=0.0)
         await server.expect(type="hello")
         server.welcome()
@@ -130,15 +130,15 @@ async def test_a_notification_that_firmware_cannot_use_breaks_a_rule(
 ) -> None:
     async with powered(server, NEWEST) as device:
         publish(server, content, **message)
-        assert await device.until(8, lambda: bool(broken(device)))
+        assert await device.until(240, lambda: bool(broken(device)))
         assert rule in broken(device)
-        assert await device.until(8, lambda: device.state is State.IDLE)
+        assert await device.until(240, lambda: device.state is State.IDLE)
 
 
 @pytest.mark.requirement("XZ-043")
 async def test_older_firmware_ignores_it_and_the_server_is_told(server: ScriptedServer) -> None:
     async with powered(server, PROFILES["P1"]) as device:
         publish(server, spoken(3))
-        assert await device.until(8, lambda: bool(broken(device)))
+        assert await device.until(240, lambda: bool(broken(device)))
         assert broken(device) == {"notify-unknown"}
         assert device.state is State.IDLE

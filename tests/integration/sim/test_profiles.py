@@ -63,7 +63,7 @@ async def test_every_profile_holds_a_conversation(server: ScriptedServer, name: 
         stop_speech(server)
         assert (await turn).outcome == "answered"
         if not manual:
-            assert await device.until(5, lambda: device.listening)
+            assert await device.until(240, lambda: device.listening)
         assert await device.hang_up()
         await server.expect(type="goodbye", session_id=server.session)
     assert device.report.violations == []
@@ -78,7 +78,7 @@ async def test_a_c3_sends_neither_wake_audio_nor_detect_and_loses_large_messages
     async with talking(server, quick("P2")) as device:
         assert not [message for message in server.messages if message.get("state") == "detect"]
         server.send(type="stt", session_id=server.session, text="x" * 6200)
-        assert await device.until(5, lambda: "heap" in broken(device))
+        assert await device.until(240, lambda: "heap" in broken(device))
         assert not device.journal.find("stt")
 
 
@@ -101,7 +101,7 @@ async def test_with_device_aec_nothing_is_said_after_an_answer(server: ScriptedS
         await start_speech(server, device)
         await server.speak(3)
         stop_speech(server)
-        assert await device.until(5, lambda: device.state is State.LISTENING)
+        assert await device.until(240, lambda: device.state is State.LISTENING)
         await handled(server)
         assert starts(server) == 1
 
@@ -146,7 +146,7 @@ async def test_old_firmware_crashes_on_what_it_dereferences(server: ScriptedServ
         server.send_raw(json.dumps(message).encode())
         await server.expect_connects(2)
         assert "crash" in broken(device)
-        assert await device.until(5, lambda: device.state is State.IDLE)
+        assert await device.until(240, lambda: device.state is State.IDLE)
         assert device.session == ""
         assert server.disconnects == 0
         assert not [sent for sent in server.messages if sent["type"] == "goodbye"]
@@ -157,7 +157,7 @@ async def test_old_firmware_waits_in_its_main_loop_for_the_end_of_the_sound(serv
         await start_speech(server, device)
         await server.speak(12, period=0.01, lead=12)
         stop_speech(server)
-        assert await device.until(5, lambda: device.state is State.LISTENING)
+        assert await device.until(240, lambda: device.state is State.LISTENING)
         stopped = device.journal.clock()
         await handled(server)
         assert device.journal.clock() - stopped > 0.3, "the answer waited too"
@@ -168,11 +168,11 @@ async def test_old_firmware_loses_the_wake_word_while_the_channel_is_open(server
     profile = quick("P6", mode="manual")
     async with talking(server, profile) as device:
         device.release()
-        assert await device.until(5, lambda: device.state is State.IDLE)
+        assert await device.until(240, lambda: device.state is State.IDLE)
         assert not await device.wake(seconds=0.3)
         assert device.journal.find("wake word lost")
         server.send(type="goodbye")
-        assert await device.until(5, lambda: device.session == "")
+        assert await device.until(240, lambda: device.session == "")
         # The detector stays off until the state changes, which a goodbye to an idle device does not do.
         assert not await device.wake(seconds=0.3)
         assert device.journal.find("wake word unheard")
@@ -196,10 +196,10 @@ async def test_a_modem_comes_back_once_if_idle_and_then_only_for_a_conversation(
     async with powered(server, profile) as device:
         server.drop_connections()
         await server.expect_connects(2)
-        assert await device.until(5, lambda: len(device.journal.find("mqtt up")) == 2)
+        assert await device.until(240, lambda: len(device.journal.find("mqtt up")) == 2)
         refused, server.refuses = server.refuses, True
         server.drop_connections()
-        assert await device.until(5, lambda: len(device.journal.find("mqtt down")) == 3)
+        assert await device.until(240, lambda: len(device.journal.find("mqtt down")) == 3)
         server.refuses = refused
         tried = len(server.connects)
         assert not await device.until(1.0, lambda: len(server.connects) > tried)
@@ -228,7 +228,7 @@ async def test_py_xiaozhi_is_connected_for_conversations_only_and_subscribes(ser
             else:
                 server.send(type="goodbye")
             await server.expect_change(lambda: server.disconnects == count)  # noqa: B023
-            assert await device.until(5, lambda: device.session == "")
+            assert await device.until(240, lambda: device.session == "")
     ((headers, body),) = server.ota_requests
     assert "activation-version" not in headers
     assert json.loads(body).keys() == {"application", "board"}
@@ -255,7 +255,7 @@ async def test_py_xiaozhi_stays_listening_in_realtime(server: ScriptedServer) ->
         await server.speak(4)
         await asyncio.sleep(0.1)
         stop_speech(server)
-        assert await device.until(5, lambda: not device.speaking)
+        assert await device.until(240, lambda: not device.speaking)
         await handled(server)
         assert starts(server) == 1
         assert device.report.counters["downlink_played"] == 4
@@ -275,7 +275,7 @@ async def test_py_xiaozhi_sends_frames_of_20_ms_and_plays_24_khz(server: Scripte
         await start_speech(server, device)
         await server.speak(2)
         stop_speech(server)
-        assert await device.until(5, lambda: bool(device.turns.turns[0].pieces))
+        assert await device.until(240, lambda: bool(device.turns.turns[0].pieces))
         assert device.turns.turns[0].sample_rate == 24_000
         assert await device.hang_up()
 
@@ -297,7 +297,7 @@ async def test_py_xiaozhis_errors_have_codes_and_failed_tools_are_results(server
 async def test_py_xiaozhi_goes_idle_when_mqtt_breaks(server: ScriptedServer) -> None:
     async with talking(server, quick("P8")) as device:
         server.drop_connections()
-        assert await device.until(5, lambda: device.state is State.IDLE and not device.session)
+        assert await device.until(240, lambda: device.state is State.IDLE and not device.session)
 
 
 async def test_a_photo_takes_its_time_and_holds_up_everything_else(server: ScriptedServer) -> None:
@@ -366,7 +366,7 @@ async def test_a_bootstrap_body_of_8_kb_hangs_the_device(server: ScriptedServer)
     server.ota_answer["padding"] = "x" * 8200
     device = SimDevice(quick("P1"), ota_url=server.ota_url, mac=MAC)
     with pytest.raises(Exception, match="hangs on"):
-        async with asyncio.timeout(10), device.running():
+        async with asyncio.timeout(240), device.running():
             pytest.fail("entered")
     assert {"ota-size", "body-hang"} <= broken(device)
 
@@ -380,7 +380,7 @@ async def test_py_xiaozhi_sends_what_is_typed_as_detect_and_hears_the_answer(ser
         await server.expect(type="listen", state="start")
         assert (await server.expect(type="listen", state="detect"))["text"] == text
         server.send(type="stt", session_id=server.session, text=text)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(240):
             while server.device_address is None:
                 await asyncio.sleep(0.01)
         await start_speech(server, device)

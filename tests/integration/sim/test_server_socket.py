@@ -8,7 +8,7 @@ from fleet.workbench.sim.connection.server_socket import ServerSocket
 from fleet.workbench.sim.records.journal import Journal
 
 LOOPBACK = "127.0.0.1"
-LIMIT = 5
+LIMIT = 240
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from fleet.ground.settings import load
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.public_services import PublicServices
 
-PATIENCE = 20.0
+PATIENCE = 240.0
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +119,7 @@ async def test_a_key_goes_to_both_servers_and_into_no_message(services: PublicSe
 async def test_a_bad_service_is_a_clear_error_in_time(
     services: PublicServices, monkeypatch: pytest.MonkeyPatch, mode: str, told: str
 ) -> None:
-    monkeypatch.setattr(loading, "SOURCE_SECONDS", 0.5)
+    monkeypatch.setattr(loading, "SOURCE_SECONDS", 0.5 if told == "did not answer in time" else PATIENCE)
     services.mode = mode
     result = await ask(services.url, "Paris")
     assert result.failed

@@ -16,7 +16,7 @@ from fleet.wire.topics import up_topic
 from tests.support.front_client import FrontClient
 from tests.support.mosquitto_server import MosquittoServer
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 class ScriptedLlm:

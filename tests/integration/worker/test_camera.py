@@ -26,7 +26,7 @@ async def test_a_device_is_told_where_to_upload_and_gets_a_fresh_token_before_ea
         session = await stage.prepare(PHOTO)
         stage.llm.script = [LOOK, says("A cat.")]
         await stage.utter(session, "what is it?")
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(240):
             given = vision(await stage.device.hear_request("initialize"))
             call = await stage.device.hear_request("tools/call")
         assert given["url"] == "https://voice.example.org/vision/explain"

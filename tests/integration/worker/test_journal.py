@@ -22,7 +22,7 @@ from tests.support.mosquitto_server import MosquittoServer
 
 SET = asks("audio_speaker_set_volume", '{"volume":30}')
 STORY = ("Once there was a cat. ", "It was red. ", "It slept.")
-LIMIT = 20
+LIMIT = 240
 
 
 @dataclass

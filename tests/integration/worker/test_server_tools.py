@@ -38,7 +38,7 @@ TEN = {
     "list_available_characters",
 }
 REMINDERS = {"set_reminder", "list_reminders", "cancel_reminder"}
-LIMIT = 20
+LIMIT = 240
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from fleet.roles.worker.ownership.lease import Lease
 from fleet.roles.worker.ownership.shard import Shard
 
 COUNT = 16
-LIMIT = 15.0
+LIMIT = 240.0
 LONG = 60.0
 """A lease that no test outlives."""
 

@@ -33,7 +33,7 @@ async def boot(statuses: Iterator[int]) -> None:
     port = server.sockets[0].getsockname()[1]
     async with server:
         device = ConnectedDevice(find_profile("P1"), MAC, Origin(f"http://127.0.0.1:{port}/ota/"))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             await device.boot()
 
 

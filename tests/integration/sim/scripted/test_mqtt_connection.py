@@ -8,7 +8,7 @@ from fleet.workbench.conformance.verdict import Failed
 from fleet.workbench.sim.bootstrap.ota import MqttAccess
 from fleet.workbench.sim.scripted.mqtt_connection import RawMqttConnection
 
-LIMIT = 10.0
+LIMIT = 240.0
 CONNACK = b"\x20\x02\x00\x00"
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Messages = list[tuple[str, bytes]]
