@@ -78,7 +78,7 @@ async def site(tmp_path: Path) -> AsyncIterator[tuple[RoleSite, Control]]:
         await asyncio.to_thread(site.until_spread, 4, seconds=LIMIT)
         headers = {"Authorization": f"Bearer {token}"}
         url = f"http://{LOOPBACK}:{port}"
-        async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=60) as client:
+        async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=240) as client:
             yield site, Control(process, client)
         crashes = [line for role in site.roles for line in role.lines if "crashed" in str(line["message"])]
     assert crashes == []

@@ -60,7 +60,7 @@ class House:
         method, _, path = verb.partition(" ")
         headers = {"Authorization": f"Bearer {self.token}"}
         url = f"http://{LOOPBACK}:{self.port}"
-        async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=60) as client:
+        async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=240) as client:
             while True:
                 try:
                     found = await client.request(method, f"/v1{path}", **more)

@@ -28,7 +28,7 @@ from tests.support.until import until
 OLD_MAC, NEW_MAC = "02:00:00:00:0e:01", "02:00:00:00:0e:02"
 FIRST = "k1 the-first-key-of-this-test\n"
 NOT_AUTHORISED = 5
-LIMIT = 60.0
+LIMIT = 240.0
 
 
 class Rotation:

@@ -27,7 +27,7 @@ FACT = "The user is called Anna."
 SETTINGS = {"FLEET_SHARDS": "1", "FLEET_MEMORY": "on"}
 DUE = "f:{0}:mdue"
 """The conversations that are to be remembered (`fleet.adapters.redis.keys`)."""
-LIMIT = 60.0
+LIMIT = 240.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ TWO_SHARDS = {"FLEET_SHARDS": "2"}
 SENTENCES = 8
 MOST_SECONDS = 10.0
 """From a worker's end until the device hears more."""
-LIMIT = 60.0
+LIMIT = 240.0
 CALLS = 30
 
 

@@ -94,6 +94,6 @@ async def test_an_empty_answer_is_apologised_for_and_leaves_the_device_listening
     async with device_of(fleet) as device:
         turn = await device.say(question())
         assert turn.outcome == "answered" and turn.reply == phrase("failed", "en")
-        assert await device.until(5, lambda: device.listening)
+        assert await device.until(240, lambda: device.listening)
         model.chat(spoken("Here I am."))
         assert (await device.say(question())).outcome == "answered"

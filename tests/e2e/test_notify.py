@@ -23,7 +23,7 @@ from tests.support.scripted_server import ScriptedServer, page, tone
 from tests.support.until import until
 
 NEW_MAC, OLD_MAC, AWAY_MAC = "02:00:00:00:0f:01", "02:00:00:00:0f:02", "02:00:00:00:0f:03"
-LIMIT = 60.0
+LIMIT = 240.0
 PACKETS = 10
 
 

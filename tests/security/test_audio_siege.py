@@ -71,7 +71,7 @@ async def besieged(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Si
             roles.api()
             roles.worker()
             roles.edge(FLEET_LANGUAGE="en", FLEET_METRICS_PORT=str(metrics), FLEET_METRICS_HOST=LOOPBACK)
-            await asyncio.to_thread(roles.until_spread, 16, seconds=40.0)
+            await asyncio.to_thread(roles.until_spread, 16)
             await asyncio.to_thread(until, lambda: ready(metrics) and accepts(roles.http_port), 60.0)
             yield Site(CheckContext(Setup(roles.ota, steering=steering), find_profile("P1")), metrics)
 

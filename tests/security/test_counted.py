@@ -23,7 +23,7 @@ from tests.support.role_site import SHARDS, RoleSite, role_site
 from tests.support.scraped import ready, scrape
 from tests.support.until import until
 
-LIMIT = 60.0
+LIMIT = 240.0
 DEVICE, OTHER, LISTED = "0a:00:00:00:03:01", "0a:00:00:00:03:02", "0a:00:00:00:03:03"
 
 WORKER, FRONT, EDGE = "fleet_worker_refusals", "fleet_front_events", "fleet_edge_drops"

@@ -29,9 +29,9 @@ def test_a_role_without_file_descriptors_says_so_and_serves_again(tmp_path: Path
             FLEET_MQTT_HOST=LOOPBACK,
             CLOUD_LOG_LEVEL="debug",
         )
-        until(lambda: _answers(health), 40)
+        until(lambda: _answers(health), 60)
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
-        strangers = [socket.create_connection((LOOPBACK, port), timeout=10) for _ in range(2 * LIMIT)]
+        strangers = [socket.create_connection((LOOPBACK, port), timeout=60) for _ in range(2 * LIMIT)]
         started(process, SHORT)
         [line] = [line for line in process.lines if line["message"] == SHORT]
         assert line["level"] == "error"
@@ -40,10 +40,10 @@ def test_a_role_without_file_descriptors_says_so_and_serves_again(tmp_path: Path
         for stranger in strangers:
             stranger.close()
         started(process, "file descriptors are free again")
-        until(lambda: _answers(health), 40)
-        with socket.create_connection((LOOPBACK, port), timeout=10) as visitor:
+        until(lambda: _answers(health), 60)
+        with socket.create_connection((LOOPBACK, port), timeout=60) as visitor:
             visitor.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-            visitor.settimeout(20)
+            visitor.settimeout(60)
             visitor.recv(1)  # an answer, or an end in order: nobody refuses it
         assert process.count(SHORT) == 1
 

@@ -34,7 +34,7 @@ async def attacked_front(
         here, there = Descriptors(), Descriptors(broker.process.pid)
         yield front
         await serves(front, broker, keys)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             while front.connections or front._unauthenticated:
                 await asyncio.sleep(0.02)
         await FrontClient.discard_all()
@@ -97,7 +97,7 @@ async def test_junk_before_login_is_closed_and_counted(
     async with attacked_front(plain_broker, keys) as front:
         before = sum(front.counts.values())
         await strangers(front, first, 50)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(240):
             while sum(front.counts.values()) < before + 50:
                 await asyncio.sleep(0.02)
 
@@ -118,7 +118,7 @@ async def test_a_storm_of_takeovers_leaves_one_connection(plain_broker: Mosquitt
         for _ in range(100):
             client = await FrontClient.open(LOOPBACK, front.port)
             await client.send(connect_packet(VICTIM, mine.username, mine.password))
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(240):
             while front.connections > 1:
                 await asyncio.sleep(0.02)
         await FrontClient.discard_all()
@@ -133,7 +133,7 @@ async def test_a_device_that_floods_is_cut_and_others_are_heard(
         for number in range(2000):
             await flooder.publish(up_topic(VICTIM), b"%d" % number)
         await serves(front, plain_broker, keys)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             while front.counts["flood"] < 1000:
                 await asyncio.sleep(0.02)
         await flooder.ping()

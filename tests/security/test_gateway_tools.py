@@ -10,7 +10,7 @@ import pytest
 from fleet.roles.gateway.registrar.registrar import open_registrar
 from tests.support.gateway_stage import Client, Frame, ScriptedModel, Stage, gateway_stage, says
 
-LIMIT = 20
+LIMIT = 240
 EVIL = [[]] * 320_000
 
 

@@ -33,7 +33,7 @@ async def test_a_flood_of_bootstraps_gives_few_lines_and_their_number(tmp_path: 
             FLEET_METRICS_HOST=LOOPBACK,
         )
         await asyncio.to_thread(until, lambda: ready(port), 40)
-        async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
+        async with httpx2.AsyncClient(trust_env=False, timeout=240) as client:
             for number in range(DEVICES):
                 assert (await client.post(site.ota, headers=headers(number, 1), content=BODY)).status_code == 200
             await asyncio.to_thread(until, lambda: api.count("bootstrap") == DEVICES, 10)

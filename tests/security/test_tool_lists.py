@@ -53,7 +53,7 @@ async def introduce(site: RoleSite, mac: str) -> None:
     await normal.answer(initialize, result={"serverInfo": {"name": "board", "version": "2.4.2"}})
     await normal.hear_request("notifications/initialized")
     await normal.answer(await normal.hear_request("tools/list"), result={"tools": [TOOL]})
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(240):
         while not await asyncio.to_thread(known_tools, site, mac):
             await asyncio.sleep(0.05)
     await normal.close()
@@ -76,7 +76,7 @@ async def test_lists_without_an_end_fill_no_memory_and_cost_no_shard(tmp_path: P
     with role_site(tmp_path) as site:
         port = free_port()
         worker = site.worker(FLEET_LOG_LEVEL="info", FLEET_METRICS_PORT=str(port), FLEET_METRICS_HOST=LOOPBACK)
-        await asyncio.to_thread(site.until_spread, SHARDS, seconds=40)
+        await asyncio.to_thread(site.until_spread, SHARDS)
         await introduce(site, "02:00:00:00:00:01")
         before, owned = memory(worker.pid), fences(site)
         attackers = await attack(site, **how)

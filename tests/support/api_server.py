@@ -35,7 +35,7 @@ async def api_client(store: Store, keys: CredentialKeys, **settings: Any) -> Asy
     server = HttpServer(build_app(slice_of(loaded, ApiSettings), keys, store, vision), "127.0.0.1", 0)
     async with (
         running("api", server.run),
-        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=20) as client,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=240) as client,
     ):
         yield client
     if vision is not None:

@@ -23,7 +23,7 @@ from tests.support.api_server import BODY, headers
 from tests.support.descriptors import Descriptors
 
 OTA, ACTIVATE = "/xiaozhi/ota/", "/xiaozhi/ota/activate"
-LIMIT = 10
+LIMIT = 240
 _POOL = 128
 """Connections to Redis that the store may keep."""
 NORMAL = "0a:00:00:00:00:01"
@@ -86,7 +86,7 @@ async def attacked_api(
 
 def _client(url: str, address: str | None) -> httpx2.AsyncClient:
     transport = httpx2.AsyncHTTPTransport(local_address=address, limits=httpx2.Limits(max_keepalive_connections=0))
-    return httpx2.AsyncClient(base_url=url, transport=transport, trust_env=False, timeout=20)
+    return httpx2.AsyncClient(base_url=url, transport=transport, trust_env=False, timeout=240)
 
 
 async def closed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:

@@ -17,7 +17,7 @@ from fleet.roles.gateway.port.limited_connection import LimitedConnection
 from tests.support.descriptors import Descriptors
 from tests.support.gateway_stage import Client, ScriptedModel, Stage, gateway_stage, says
 
-LIMIT = 10
+LIMIT = 240
 ELSEWHERE = ("127.0.0.2", 0)
 """Where those come from whom nobody attacks."""
 _POOL = 8

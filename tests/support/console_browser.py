@@ -48,7 +48,7 @@ class ConsoleBrowser:
 async def console_browser(stage: ControlStage) -> AsyncIterator[ConsoleBrowser]:
     """Open a browser without cookies."""
     url = str(stage.client.base_url).rstrip("/")
-    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
+    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=240) as client:
         yield ConsoleBrowser(client, url)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.ports import LOOPBACK
 from tests.support.process import STOP_SECONDS
 
-READY_SECONDS = 30.0
+READY_SECONDS = 120.0
 
 
 @functools.cache

@@ -26,5 +26,5 @@ async def control_api(
     site.start("control", FLEET_OPERATOR_TOKENS_FILE=str(tokens), **own, **settings)
     await asyncio.to_thread(until, lambda: accepts(port), seconds)
     headers, url = {"Authorization": f"Bearer {token}"}, f"http://{LOOPBACK}:{port}/v1/"
-    async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=60) as client:
+    async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=240) as client:
         yield client

@@ -73,7 +73,7 @@ async def empty_control(
     server = HttpServer(app, "127.0.0.1", 0)
     async with (
         running("control", server.run),
-        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=60) as client,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=240) as client,
     ):
         yield ControlStage(app, services, client, folder)
 

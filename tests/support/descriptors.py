@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-LIMIT = 60
+LIMIT = 240
 
 
 class Descriptors:

@@ -27,7 +27,7 @@ from fleet.wire.messages import AudioFormat
 
 MAC = "aa:bb:cc:dd:ee:01"
 KEY = bytes(range(16))
-LIMIT = 60
+LIMIT = 240
 """Seconds that any wait of a test may take."""
 SPEECH, QUIET = 0.9, 0.05
 _SETTINGS = {"udp_host": "127.0.0.1", "udp_port": 0, "endpoint_ms": 200, "pause_ms": 240}

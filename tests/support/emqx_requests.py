@@ -59,7 +59,7 @@ class Connection:
 
     async def answer(self) -> tuple[int, dict[str, str], Any]:
         """Return status, headers in lower case as EMQX's client gives them, and the JSON of the next answer."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             head = (await self._reader.readuntil(b"\r\n\r\n")).decode().splitlines()
             headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-1])}
             body = await self._reader.readexactly(int(headers["content-length"]))
@@ -100,7 +100,7 @@ class RestApi:
         return f"http://{LOOPBACK}:{self.port}"
 
     async def kicked(self) -> list[str]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             return await self.kicks.get()
 
 

@@ -53,7 +53,7 @@ class EndlessLister(asyncio.Protocol):
     async def join(self, broker: MosquittoServer, keys: CredentialKeys) -> None:
         await asyncio.get_running_loop().create_connection(lambda: self, broker.host, broker.port)
         self._send(packets.connect(Connect.of(keys.issue("device", self.mac), _KEEPALIVE)))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(240):
             await self.joined.wait()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 CONNACK, PUBLISH, PUBACK, PUBREC, PUBCOMP, SUBACK, UNSUBACK, PINGRESP = 2, 3, 4, 5, 7, 9, 11, 13
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ async def running_front(
     front = Front(host=LOOPBACK, port=port, upstream=upstream, keys=keys, limits=limits)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(front.run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             await front.started.wait()
         yield front
         task.cancel()

@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.support.gateway_messages import Message, faults
 
-LIMIT = 60.0
+LIMIT = 240.0
 Tools = Mapping[str, Callable[[dict[str, Any]], Any]]
 """What a client's tools return; what they raise as ValueError is the reason of a failure."""
 BATTERY = {

@@ -27,7 +27,7 @@ from fleet.roles.gateway.port.connection_limits import ClientLimits
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 Frame = dict[str, Any]
 Step = LlmEvent | Exception | asyncio.Event

@@ -87,7 +87,7 @@ class Herd:
     async def join(self) -> None:
         """Connect everybody."""
         for at in range(0, len(self.members), _JOIN_AT_ONCE):
-            async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            async with asyncio.timeout(240), asyncio.TaskGroup() as group:
                 for member in self.members[at : at + _JOIN_AT_ONCE]:
                     group.create_task(self._join(member))
 
@@ -107,7 +107,7 @@ class Herd:
             for _ in range(burst):
                 member.say()
 
-    async def until_answered(self, seconds: float = 30.0) -> None:
+    async def until_answered(self, seconds: float = 120.0) -> None:
         """Wait until every word was answered, or until nothing more can be hoped for."""
         try:
             async with asyncio.timeout(seconds):

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from fleet.adapters.net.mqtt.session import MqttSession
 from fleet.wire.identity import Credentials
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 def who(client_id: str) -> Credentials:

@@ -38,7 +38,7 @@ class Listener:
 
     async def wait(self, count: int) -> list[VadFrame]:
         """Return the frames when there are so many."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             while len(self.frames) < count:
                 self._more.clear()
                 await self._more.wait()

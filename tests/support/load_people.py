@@ -39,7 +39,7 @@ MUCH_LATER = 4_000_000_000
 STRAYS = 3
 """Packets that it sends under a number that nobody has."""
 _SAID = 1.2
-_PATIENCE = 60.0
+_PATIENCE = 240.0
 
 
 class Holding:

@@ -17,8 +17,8 @@ from tests.support.until import until
 
 REFUSED = "02:00:00:00:00:66"
 """A device that is not admitted."""
-READY_SECONDS = 60.0
-FIGURES_SECONDS = 30.0
+READY_SECONDS = 120.0
+FIGURES_SECONDS = 60.0
 """Longest wait for a figure; workers count every five seconds."""
 _PATIENT = {"FLEET_TOOL_SECONDS": "100", "FLEET_TURN_SECONDS": "100", "FLEET_IDLE_SECONDS": "110"}
 """The load decides how long a call waits, not a limit."""
@@ -75,7 +75,10 @@ class LoadSite:
 
     def until_discovered(self, mac: str) -> None:
         """Return when a worker knows a device's tools."""
-        until(lambda: any(_discovered(line, mac) for role in self.site.roles for line in list(role.lines)), 30.0)
+        until(
+            lambda: any(_discovered(line, mac) for role in self.site.roles for line in list(role.lines)),
+            FIGURES_SECONDS,
+        )
 
     def restart_worker(self, number: int) -> None:
         """Let a worker, 1 or 2, end in order, and start it anew at the same port."""

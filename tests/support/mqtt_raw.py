@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fleet.wire.identity import Credentials
 
 CONNACK, PUBLISH, PUBACK, SUBACK, UNSUBACK, PINGRESP = 2, 3, 4, 9, 11, 13
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-LIMIT = 60.0
+LIMIT = 240.0
 
 
 class NoPackage(Exception):

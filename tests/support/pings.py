@@ -5,7 +5,7 @@ import asyncio
 from tests.integration.worker.scripted import Device
 
 
-async def ping(device: Device, tag: str, seconds: float = 20.0) -> float:
+async def ping(device: Device, tag: str, seconds: float = 240.0) -> float:
     """Talk of a session that nobody knows, and return when it is answered with its goodbye, on the loop's clock."""
     await device.say({"type": "listen", "state": "start", "mode": "auto", "session_id": tag})
     async with asyncio.timeout(seconds):
@@ -15,7 +15,7 @@ async def ping(device: Device, tag: str, seconds: float = 20.0) -> float:
                 return asyncio.get_running_loop().time()
 
 
-async def ping_all(devices: list[Device], tag: str, seconds: float = 20.0) -> list[float]:
+async def ping_all(devices: list[Device], tag: str, seconds: float = 240.0) -> list[float]:
     """Return for each device how many seconds its answer took."""
     begun = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as group:
@@ -23,7 +23,7 @@ async def ping_all(devices: list[Device], tag: str, seconds: float = 20.0) -> li
     return [answer.result() - begun for answer in answers]
 
 
-async def ping_until_answered(device: Device, seconds: float = 20.0) -> None:
+async def ping_until_answered(device: Device, seconds: float = 240.0) -> None:
     """Ask again and again: a broker that began anew loses what comes before its readers are back."""
     async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
         asking = group.create_task(_ask(device))

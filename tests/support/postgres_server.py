@@ -40,7 +40,7 @@ class PostgresServer:
         self._engine.start()
         if isinstance(self._engine, ServerProcess):
             ready = [_program("pg_isready"), "-q", "-h", LOOPBACK, "-p", str(self.port)]
-            until(lambda: subprocess.run(ready, check=False, timeout=30).returncode == 0, 60)
+            until(lambda: subprocess.run(ready, check=False, timeout=300).returncode == 0, 240)
 
     def stop(self) -> None:
         """End it in order; `start` brings it back on the same port."""

@@ -22,7 +22,7 @@ from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
 from tests.support.gateway_stage import OwnTools
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 Frame = dict[str, Any]
 

@@ -12,7 +12,7 @@ from tests.support.forked import Forked
 from tests.support.until import until
 
 _PREFIXES = ("FLEET_", "LLM_", "ASR_", "TTS_")
-STOP_SECONDS = 30.0
+STOP_SECONDS = 60.0
 _QUIET = {"FLEET_LOG_FORMAT": "json", "FLEET_LOG_LEVEL": "debug", "FLEET_METRICS_PORT": "none"}
 
 

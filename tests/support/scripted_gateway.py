@@ -19,7 +19,7 @@ from websockets.sync.server import Server, ServerConnection, serve
 
 from fleet.roles.gateway.port.page import answer
 
-LIMIT = 60.0
+LIMIT = 240.0
 TOOL_NAME = re.compile(r"(?=.{1,64}$)[A-Za-z_]\w*(\.\w+)*", re.ASCII)
 Message = dict[str, Any]
 

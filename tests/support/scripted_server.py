@@ -16,7 +16,7 @@ import numpy as np
 from fleet.adapters.speech.opus import Encoder
 from fleet.wire import packet
 
-LIMIT = 60.0
+LIMIT = 240.0
 TOPIC = "fleet/up/7/02:00:00:00:00:01"
 
 

@@ -16,7 +16,7 @@ MAC = "02:00:00:00:00:01"
 async def powered(server: ScriptedServer, profile: Profile, faults: Faults | None = None) -> AsyncIterator[SimDevice]:
     """Power a device on until the block ends."""
     device = SimDevice(profile, ota_url=server.ota_url, mac=MAC, seed=1, faults=faults or Faults())
-    async with asyncio.timeout(25), device.running():
+    async with asyncio.timeout(240), device.running():
         yield device
 
 
@@ -36,7 +36,7 @@ async def talking(server: ScriptedServer, profile: Profile, faults: Faults | Non
 async def start_speech(server: ScriptedServer, device: SimDevice) -> None:
     """Send `tts start`, and wait until the queue is surely cleared."""
     server.send(type="tts", session_id=server.session, state="start")
-    assert await device.until(5, lambda: device.speaking)
+    assert await device.until(240, lambda: device.speaking)
     await asyncio.sleep(0.12)
 
 

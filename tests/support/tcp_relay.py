@@ -39,7 +39,7 @@ class TcpRelay:
         assert self._server is not None
         self._server.close()
         self.cut()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             await self._server.wait_closed()
 
     def freeze(self) -> None:

@@ -41,7 +41,7 @@ from tests.support.known_device import note_device
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.ports import LOOPBACK
 
-LIMIT = 60
+LIMIT = 240
 RATE, FRAME_MS = 16_000, 60
 SPOKEN = 1.02
 """Seconds of an utterance."""

@@ -9,7 +9,7 @@ import redis
 _STEP = 0.02
 
 
-def until(holds: Callable[[], bool], seconds: float = 15.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 240.0) -> None:
     """Return when a condition holds; a server that does not answer holds nothing. Fail the test after a limit."""
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 500
 
 
 def build_wheel(folder: Path) -> Path:

@@ -23,7 +23,7 @@ from tests.support.ports import LOOPBACK
 from tests.support.scripted_llm import ScriptedLlm, asks, roles, run_scripted_llm
 
 SAMPLES = Path(__file__).parents[3] / "docs/samples/gateway"
-LIMIT = 60.0
+LIMIT = 240.0
 QUESTION, ANSWER = "How warm is it in the kitchen?", "It is 21.5 degrees in the kitchen."
 BROKEN = "What does nobody know?"
 Ask = Callable[[str, str, str], str]

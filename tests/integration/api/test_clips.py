@@ -38,7 +38,7 @@ class Site:
         return f"{self.client.base_url}{clip_path(self.keys, delivery)}".replace("//xiaozhi", "/xiaozhi")
 
     async def ended(self, delivery: ClipDelivery) -> DeliveryRecord:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(240):
             while not (record := await self.deliveries.read(delivery)).end:
                 await asyncio.sleep(0.02)
         return record

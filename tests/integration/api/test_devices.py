@@ -50,7 +50,7 @@ class Worker:
         self.shard = store.keys.shard(MAC)
 
     async def heard(self) -> UtteranceEvent:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             while not (entries := await Inboxes(self._store).read_shards({self.shard: "0"})):
                 pass
         (entry,) = entries

@@ -234,8 +234,8 @@ async def test_an_api_of_its_own_survives_every_such_answer(
     }
     role = RoleProcess("api", settings, tmp_path / "log")
     try:
-        until(lambda: accepts(port), 40.0)
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=20) as client:
+        until(lambda: accepts(port), 60.0)
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=240) as client:
             for trouble in NO_COMPLETION.values():
                 model.script(CHAT, trouble)
                 answer = await client.post(EXPLAIN, headers=sent(token), **form())

@@ -11,7 +11,7 @@ from fleet.ground.errors import Unavailable
 from fleet.workbench.cluster.role_process import ProcessPorts, RoleProcess
 from fleet.workbench.local_servers.ports import choose
 
-LIMIT = 60
+LIMIT = 240
 READY = """
 import http.server, json, signal, sys
 class Answer(http.server.BaseHTTPRequestHandler):

@@ -12,7 +12,7 @@ from fleet.workbench.cluster import tcp_proxy
 from fleet.workbench.cluster.tcp_proxy import TcpProxy, run_tcp_proxy
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
 
-LIMIT = 60
+LIMIT = 240
 
 
 @asynccontextmanager

@@ -54,7 +54,7 @@ async def judge(id_: str, ota: Answer, activate: Answer = lambda: Response(statu
         return
 
     (check,) = select([id_])
-    async with asyncio.timeout(30), serving(ota, activate) as url:
+    async with asyncio.timeout(240), serving(ota, activate) as url:
         return await run_one(Task(check, find_profile("P1")), Setup(url, binding=Binding(url, bind), **setup))
 
 

@@ -63,7 +63,7 @@ async def played(play: Play) -> AsyncIterator[ScriptedServer]:
 
 async def judge(id_: str, play: Play, **setup: str) -> Result:
     (check,) = select([id_])
-    async with asyncio.timeout(30), played(play) as server:
+    async with asyncio.timeout(240), played(play) as server:
         return await run_one(Task(check, find_profile("P1")), Setup(server.ota_url, **setup))
 
 

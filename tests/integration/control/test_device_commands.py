@@ -65,7 +65,7 @@ async def refused(client: AsyncFleetClient, call: Call) -> str:  # type: ignore[
 
 async def reach(site: JobSite, client: AsyncFleetClient, mac: str, command: int, state: str) -> DeviceCommandState:
     """Let the leader work until a command has a state."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while True:
             await site.prepare()
             await site.step()
@@ -77,7 +77,7 @@ async def reach(site: JobSite, client: AsyncFleetClient, mac: str, command: int,
 
 async def hand_over(site: JobSite, outcome: tuple[CallState, str]) -> None:
     """Let the leader work until it hands a call over, and answer that."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not await site.answer(lambda _: outcome):
             await site.prepare()
             await site.step()

@@ -73,7 +73,7 @@ class Stream:
     async def next(self) -> tuple[str, str, Any]:
         """Return id, event and data of the next frame."""
         fields: dict[str, str] = {}
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             async for line in self._lines:
                 name, _, value = line.partition(": ")
                 if line and name in ("id", "event", "data"):
@@ -230,7 +230,7 @@ async def _all_exist(tokens: Collection[int]) -> set[int]:
 async def test_a_watched_device_shows_what_is_said(stage: ControlStage, happening: Happening) -> None:
     async with follow(stage, f"/v1/devices/{MAC}/transcript") as stream:
         transcripts = Transcripts(happening.store)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while not await happening.store.client.exists(happening.store.keys.transcript(MAC)):
                 await asyncio.sleep(0)
         await transcripts.write(MAC, [("turn.heard", {"text": "Hi?"})])

@@ -29,7 +29,7 @@ async def test_other_machines_get_https_and_a_code_is_shown_once(tmp_path: Path)
     shown: list[str] = []
     async with control(await resources(tmp_path, control_host="0.0.0.0"), shown.append) as server:
         authority = ssl.create_default_context(cafile=tmp_path / "control-tls" / CA)
-        async with httpx2.AsyncClient(verify=authority, trust_env=False, timeout=60) as client:
+        async with httpx2.AsyncClient(verify=authority, trust_env=False, timeout=240) as client:
             url = f"https://{own_address()}:{server.port}/v1/tokens:first"
             code = shown[0].split("within an hour: ")[1].split()[0]
             made = await client.post(url, json={"code": code})
@@ -47,7 +47,7 @@ async def test_accounts_work_from_another_address_over_https_alone(tmp_path: Pat
     async with control(await resources(tmp_path, control_host="0.0.0.0"), shown.append) as server:
         authority = ssl.create_default_context(cafile=tmp_path / "control-tls" / CA)
         url = f"https://{own_address()}:{server.port}"
-        async with httpx2.AsyncClient(base_url=url, verify=authority, trust_env=False, timeout=60) as client:
+        async with httpx2.AsyncClient(base_url=url, verify=authority, trust_env=False, timeout=240) as client:
             code = shown[0].split("within an hour: ")[1].split()[0]
             made = await client.post("/v1/accounts:first", json={**given, "code": code}, headers={"Origin": url})
             assert made.status_code == 201
@@ -57,7 +57,7 @@ async def test_accounts_work_from_another_address_over_https_alone(tmp_path: Pat
             assert (await client.get("/v1/me")).status_code == 401
     async with control(await resources(tmp_path, control_host="0.0.0.0", control_proxy=True)) as server:
         url = f"http://{own_address()}:{server.port}"
-        async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
+        async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=240) as client:
             refused = await client.post("/v1/session", json=given, headers={"X-Forwarded-Proto": "https"})
             is_apart = own_address() != "127.0.0.1"  # not on a machine without a network
             assert refused.json()["code"] == "https-needed" or not is_apart, "nobody trusts what this address says"

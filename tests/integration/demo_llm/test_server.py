@@ -19,7 +19,7 @@ from tests.support.demo_tools import ANSWERS, STATUS, STOCK
 
 @pytest.fixture
 async def url() -> AsyncIterator[str]:
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(240), asyncio.TaskGroup() as group:
         server = DemoLlmServer("127.0.0.1", 0)
         task = group.create_task(server.run(), name="demo model")
         await server.started.wait()

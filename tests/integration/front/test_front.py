@@ -43,7 +43,7 @@ def own_plain_broker(tmp_path: Path) -> Iterator[MosquittoServer]:
 
 async def counted(front: Front, what: str, times: int = 1) -> None:
     """Wait until the front has counted something."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(240):
         while front.counts[what] < times:
             await asyncio.sleep(0.005)
 
@@ -344,7 +344,7 @@ async def test_silent_device_is_closed_after_one_and_a_half_keepalives(
     front: Front, plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     worker = await watcher(plain_broker.port, presence_topic(mac))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         # On a busy machine the broker, which counts too, may be first; then both tell of the end.
         while not front.counts["silent"]:
             client = await device(front, keys, mac, keepalive=1)
@@ -362,7 +362,7 @@ async def test_device_that_does_not_read_is_closed(
     async with running_front(plain_broker.url, keys, FrontLimits(backlog=64 * 1024, stuck=1000)) as front:
         with await _deaf_device(front, keys, mac):
             worker = await watcher(plain_broker.port)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(240):
                 while not front.counts["device stuck"]:
                     await worker.publish(down_topic(mac), b"x" * 100_000)
                     await worker.ping()
@@ -439,7 +439,7 @@ async def test_no_frame_of_a_device_overtakes_its_presence(
 ) -> None:
     """The front's own connection stands still; what a device says at once still comes after its presence."""
     async with TcpRelay(plain_broker.port) as relay, running_front(f"mqtt://{LOOPBACK}:{relay.port}", keys) as front:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             while not relay.sent or not relay.sent[0]:
                 await asyncio.sleep(0.005)
         relay.hold(0)

@@ -37,7 +37,7 @@ async def secure_front(
     front = Front(host=LOOPBACK, port=0, upstream=upstream, keys=keys, limits=limits, secure=secure)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(front.run()), group.create_task(shown.run())]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             await front.started.wait()
         yield front
         for task in tasks:
@@ -52,7 +52,7 @@ async def front(plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki) -
 
 async def connect(front: Front, trust: ssl.SSLContext) -> FrontClient:
     """Return a client whose handshake is done."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(240):
         streams = await asyncio.open_connection(LOOPBACK, front.tls_port, ssl=trust)
     client = FrontClient(*streams)
     FrontClient.opened.append(client)
@@ -124,14 +124,14 @@ async def test_login_in_the_same_segment_as_the_end_of_the_handshake_is_not_lost
             tls.do_handshake()
         except ssl.SSLWantReadError:
             await raw.send(outward.read())
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(240):
                 inward.write(await raw.reader.read(65536))
             continue
         break
     tls.write(connect_packet(MAC, mine.username, mine.password))
     await raw.send(outward.read())
     answer = b""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(240):
         while len(answer) < 4:
             try:
                 answer += tls.read(4)
@@ -156,7 +156,7 @@ async def test_new_certificate_is_shown_while_a_device_stays_connected(
             client.abort()
             await asyncio.sleep(0.1)
 
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(240):
         after = await renewed()
     mine = keys.issue("device", OTHER)
     assert await after.connect(OTHER, mine.username, mine.password) == 0

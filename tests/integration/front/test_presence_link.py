@@ -27,7 +27,7 @@ class Script:
 
     async def next(self, code: int | None = 0) -> FrontClient:
         """Return the next connection, its CONNECT read and answered."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(240):
             client = await self._arrived.get()
         await client.next(1)
         if code is not None:

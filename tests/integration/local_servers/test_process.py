@@ -7,7 +7,7 @@ import pytest
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.workbench.local_servers.process import find_program, run_program, run_to_end
 
-LIMIT = 20
+LIMIT = 240
 
 
 async def test_lines_reach_the_listener_and_the_log(tmp_path: Path) -> None:

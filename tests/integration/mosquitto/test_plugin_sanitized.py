@@ -83,7 +83,7 @@ async def change_files(clients: Clients) -> None:
     broker.write_revoked()
     broker.write_keys(clients.keys.as_file() + "third a-key-for-tests-only-3\n")
     third = CredentialKeys("third:a-key-for-tests-only-3")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(240):
         while await (await clients.stranger()).connect(third.issue("device", MAC)) != 0:
             await asyncio.sleep(0.05)
     await service.publish(down_topic(MAC), b"order")

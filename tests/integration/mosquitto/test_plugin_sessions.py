@@ -63,7 +63,7 @@ async def test_second_owner_ends_the_first_and_gets_what_it_had_not_acknowledged
 
 async def until_known(clients: Clients, keys: CredentialKeys, *, valid: bool) -> None:
     """Connect until the broker takes, or no longer takes, these keys: a reload does not say when it is done."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(240):
         while (await (await clients.stranger()).connect(keys.issue("device", PROBE)) == 0) != valid:
             await asyncio.sleep(0.05)
 
@@ -119,7 +119,7 @@ async def test_reload_keeps_old_keys_when_the_new_file_is_wrong(
 ) -> None:
     own_broker.write_keys("k1 short\n")
     own_broker.reload()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(240):
         while "the old keys stay valid" not in own_broker.log:
             await own_clients.device(MAC)
             await asyncio.sleep(0.05)

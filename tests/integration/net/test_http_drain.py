@@ -13,7 +13,7 @@ from fleet.adapters.net.http.serving import serve
 from fleet.ground.settings import load
 from fleet.ground.tasks import running
 
-LIMIT = 60
+LIMIT = 240
 
 
 class Slow:

@@ -26,7 +26,7 @@ async def port(readiness: Readiness) -> AsyncIterator[int]:
 
 async def raw(port: int, sent: bytes) -> bytes:
     """Return everything that comes after these bytes, until the connection ends."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(240):
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
         try:
             writer.write(sent)

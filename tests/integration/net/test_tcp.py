@@ -27,7 +27,7 @@ async def connected(
         arrived.put_nowait((reader, writer))
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    async with server, asyncio.timeout(10):
+    async with server, asyncio.timeout(240):
         port = server.sockets[0].getsockname()[1]
         transport, _ = await asyncio.get_running_loop().create_connection(make, "127.0.0.1", port)
         reader, writer = await arrived.get()

@@ -22,7 +22,7 @@ from tests.support.endless_server import endless_server
 from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server
 
 SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
-LIMIT = 20.0
+LIMIT = 240.0
 
 
 @pytest.fixture(scope="module")

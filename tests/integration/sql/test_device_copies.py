@@ -212,7 +212,7 @@ async def test_run_copies_what_changes_meanwhile(store: Store, database: Databas
     copies = DeviceCopies(store, database, CopyPace(look=0.01))
     async with asyncio.TaskGroup() as group:
         task = group.create_task(copies.run())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(240):
             await boot(store, MAC)
             await TraceStore(store).record_refusal(THIRD, "not bound")
             await _until(database, online=False)
@@ -233,7 +233,7 @@ async def test_bootstraps_while_control_was_down_do_not_wait_for_the_slow_walk(
         if firmware == "2.4.1":
             await copies.refresh([MAC])
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(240),
         running("copies", DeviceCopies(store, database, CopyPace(look=0.01, each=3600)).run),
     ):
         while (await read(database, MAC)).firmware != "2.5.0":
