@@ -26,7 +26,7 @@ from fleet.wire.topics import up_topic
 from tests.support.doctor_run import Findings, run_doctor, running_roles
 
 MAC, OTHER = "02:00:00:00:0d:0c", "02:00:00:00:0d:0d"
-LIMIT = 20
+LIMIT = 240
 TERMS = SiteTerms("first")
 HELLO = {"type": "hello", "version": 3, "transport": "udp"}
 
