@@ -189,7 +189,10 @@ async def _until_known(client: AsyncFleetClient, devices: int) -> None:
 
 
 async def _fail_over(pair: SentinelSet) -> None:
-    """Kill the primary; when all Sentinels have agreed on the next one, start the killed one as its replica."""
+    """Kill the primary; when all Sentinels have agreed on the next one, start the killed one as its replica.
+
+    It ends when each Sentinel takes the replica for a good one: before that they would promote nobody at the next kill.
+    """
     pair.primary.kill()
     pair.primary, pair.replica = pair.replica, pair.primary
     while not all(_primary_of(port) == pair.primary.port for port in pair.ports):
@@ -199,6 +202,15 @@ async def _fail_over(pair: SentinelSet) -> None:
         replica.replicaof(LOOPBACK, pair.primary.port)
         while not primary.info("replication")["connected_slaves"]:
             await asyncio.sleep(0.05)
+    while not all(_has_good_replica(port, pair.primary.port) for port in pair.ports):
+        await asyncio.sleep(0.05)
+
+
+def _has_good_replica(sentinel: int, primary: int) -> bool:
+    with redis.Redis(port=sentinel, decode_responses=True) as client:
+        (replica,) = client.sentinel_slaves("fleet")
+    whole = replica["master-link-status"] == "ok" and int(replica["master-port"]) == primary
+    return whole and replica["flags"] == "slave"
 
 
 def _primary_of(sentinel: int) -> int:
