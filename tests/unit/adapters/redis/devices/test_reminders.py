@@ -1,6 +1,5 @@
 """How tenants share the places of a shard's reminders, and those of deliveries; the rest is tested with a worker."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
@@ -112,7 +111,6 @@ async def test_each_reminder_is_looked_at_though_many_of_another_tenant_are_due_
         found = await Reminders(store).claim(owner, 0, 5, held, first=False)
         held.update(one.tenant for one in found.claimed)
         looks += 1
-        await asyncio.sleep(0.25)
     assert looks <= 4 and held[GREEDY] == 5
 
 
