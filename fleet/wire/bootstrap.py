@@ -116,7 +116,8 @@ def is_firmware(user_agent: str, activation_version: str) -> bool:
 
 def clip(text: str) -> str:
     """Return a device's text as it is stored: printable characters, bounded in length."""
-    return "".join(char for char in text[:_LONGEST_TEXT] if char.isprintable())
+    short = text[:_LONGEST_TEXT]
+    return short if short.isprintable() else "".join(char for char in short if char.isprintable())
 
 
 def endpoint_host(host_header: str) -> str | None:

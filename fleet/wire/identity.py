@@ -14,6 +14,7 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, cast
 
 from fleet.ground.errors import ConfigError
@@ -81,6 +82,7 @@ def parse_username(username: str) -> Username | None:
     return Username(kind, found[2], policy, generation)
 
 
+@lru_cache(maxsize=1024)
 def format_username(name: Username) -> str:
     """Return the text of a user name.
 
@@ -97,7 +99,7 @@ def format_username(name: Username) -> str:
 
 def password(key: str, client_id: str, username: str) -> str:
     """Return the password of a client id and user name under one key."""
-    digest = hmac.new(key.encode(), f"{client_id}|{username}".encode(errors="surrogatepass"), hashlib.sha256).digest()
+    digest = hmac.digest(key.encode(), f"{client_id}|{username}".encode(errors="surrogatepass"), "sha256")
     return base64.b64encode(digest).decode()
 
 

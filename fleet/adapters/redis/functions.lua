@@ -158,12 +158,12 @@ local function give_back(young, device, mac)
   redis.call('ZREM', young, mac)
 end
 
-local function take_place(young, device, mac, source, life)
-  redis.call('HSETNX', device, 'src', source)
-  local share = share_of(young, redis.call('HGET', device, 'src'))
-  redis.call('ZADD', young, seconds(), mac)
-  redis.call('ZADD', share, seconds(), mac)
-  redis.call('ZREMRANGEBYSCORE', share, '-inf', seconds() - life)
+-- Takes or keeps the places of a MAC; the caller stores `source`.
+local function take_place(young, mac, source, life, at, has_place)
+  local share = share_of(young, source)
+  redis.call('ZADD', young, at, mac)
+  redis.call('ZADD', share, at, mac)
+  if not has_place then redis.call('ZREMRANGEBYSCORE', share, '-inf', at - life) end
   redis.call('EXPIRE', share, life)
 end
 
@@ -280,33 +280,32 @@ local function forget_claims(K, A)
   return {gone}
 end
 
--- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`  lack: why there is no place for it,
---    or nil
+-- K: admission, device, …, claims (5), mark of a refused claim (6)  A: as `boot`  o: fields of its admission
+-- lack: why there is no place for it, or nil
 -- Decides about a client under every policy but `open`, and pins it if it is the first.
 -- Returns {verdict, generation, 1 if the client has a claim now, when another client asked with its MAC before or nil}.
-local function judge(K, A, connected, lack)
-  local o = redis.call('HMGET', K[1], 'bound', 'client', 'gen', 'unbound', 'otherat')
-  if o[1] and (o[2] or '') == '' then
+local function judge(K, A, o, connected, lack)
+  if o.bound and (o.client or '') == '' then
     redis.call('HSET', K[1], 'client', A[2])
-    return {'admitted', wanted(o[3]), 0}
+    return {'admitted', wanted(o.gen), 0}
   end
-  if o[1] and o[2] == A[2] then return {'admitted', wanted(o[3]), 0} end
-  if not o[1] and not o[4] and (A[1] == 'first' or connected) then
+  if o.bound and o.client == A[2] then return {'admitted', wanted(o.gen), 0} end
+  if not o.bound and not o.unbound and (A[1] == 'first' or connected) then
     if lack then return {lack, 0, 0} end
-    local generation, new = next_generation(o[3]), redis.call('EXISTS', K[1]) == 0
+    local generation, new = next_generation(o.gen), redis.call('EXISTS', K[1]) == 0
     redis.call('HSET', K[1], 'bound', A[6], 'client', A[2], 'how', connected and 'kept' or 'first', 'gen', generation)
     if new and not connected then redis.call('EXPIRE', K[1], A[10]) end
     return {'admitted', generation, 0}
   end
   local claims = 0
-  if o[1] or o[4] then
+  if o.bound or o.unbound then
     redis.call('HINCRBY', K[1], 'others', 1)
     redis.call('HSET', K[1], 'otherat', seconds())
-    if redis.call('EXISTS', K[6]) == 1 then return {'refused', 0, 0, o[5]} end
+    if redis.call('EXISTS', K[6]) == 1 then return {'refused', 0, 0, o.otherat} end
     note_claim(K[5], A[2], A[4], tonumber(A[12]), tonumber(A[13]), A[14])
     claims = 1
   end
-  return {(A[1] ~= 'closed' or A[5] == '1') and 'asked' or 'refused', 0, claims, o[5]}
+  return {(A[1] ~= 'closed' or A[5] == '1') and 'asked' or 'refused', 0, claims, o.otherat}
 end
 
 -- Writes the event of a client that was not served. Strangers must not displace the events of devices: a MAC has one in
@@ -519,15 +518,24 @@ local MOST_OFFERS = 3
 -- An offer, in the record of a device: its id, until when (ms), for which board, which version, all of it as JSON, how
 -- often it was given, and whether its download has begun.
 local OFFER = {'of', 'oft', 'ofb', 'ofv', 'ofj', 'ofn', 'ofk'}
+-- What `boot` reads of an admission and of a device.
+local ADMISSION = {'bound', 'client', 'gen', 'unbound', 'otherat', 'req', 'tz'}
+local BOOTED = {'ep', 'src', 'boot', 'fw', 'dialect', 'of', 'oft', 'ofb', 'ofv', 'ofj', 'ofn', 'ofk'}
+
+-- Returns fields of a hash by their names, with one command.
+local function read(key, names)
+  local found, values = {}, redis.call('HMGET', key, unpack(names))
+  for i, name in ipairs(names) do found[name] = values[i] end
+  return found
+end
 
 -- Returns id and JSON of the firmware that a device gets at this boot, '' for none. What it has begun to download it
 -- gets no more: if it boots without it, the image does not run.
-local function offered(device, told)
-  local o = redis.call('HMGET', device, unpack(OFFER))
-  local past = not o[1] or o[7] or tonumber(o[2]) < now() or tonumber(o[6]) >= MOST_OFFERS
-  if past or o[3] ~= told.board or o[4] == told.fw then return '', '' end
+local function offered(device, o, told)
+  local past = not o.of or o.ofk or tonumber(o.oft) < now() or tonumber(o.ofn) >= MOST_OFFERS
+  if past or o.ofb ~= told.board or o.ofv == told.fw then return '', '' end
   redis.call('HINCRBY', device, 'ofn', 1)
-  return o[1], o[5]
+  return o.of, o.ofj
 end
 
 -- Writes the events of a client that was served; `new`: nothing was known of its MAC.
@@ -548,49 +556,54 @@ end
 -- Returns {verdict, generation of its password, time zone or '', 1 if the client has a claim now, 1 if another MAC lost
 -- its place, the firmware that it is offered as JSON or ''}.
 local function boot(K, A)
-  local connected = redis.call('HEXISTS', K[2], 'ep') == 1
-  local o = redis.call('HMGET', K[1], 'gen', 'req', 'tz')
-  local young, lack, full = not connected and redis.call('TTL', K[1]) ~= -1, nil, nil
+  local o, device, at = read(K[1], ADMISSION), read(K[2], BOOTED), seconds()
+  local connected, has_place, lack, full = device.ep, false, nil, nil
+  local young = not connected and redis.call('TTL', K[1]) ~= -1
   if young then
-    tidy_young(K[4], K[3], tonumber(A[10]))
-    if tonumber(redis.call('ZSCORE', K[4], A[3]) or '0') <= seconds() - A[10] then
+    has_place = tonumber(redis.call('ZSCORE', K[4], A[3]) or '0') > at - A[10]
+    if not has_place then
+      tidy_young(K[4], K[3], tonumber(A[10]))
       lack, full = crowded(K[4], A[4], A[10], tonumber(A[8]), tonumber(A[9]))
     end
   end
   -- Under the policy `open` no password proves ownership. But if the broker refuses earlier generations of this MAC
   -- (`req`), the new password needs a generation to be accepted.
-  local decided = {'admitted', tonumber(o[2] or '0') > 1 and o[1] or '0', 0}
-  if A[1] ~= 'open' then decided = judge(K, A, connected, lack) end
+  local decided = {'admitted', tonumber(o.req or '0') > 1 and o.gen or '0', 0}
+  if A[1] ~= 'open' then decided = judge(K, A, o, connected, lack) end
   if decided[1] ~= 'admitted' then
     emit_refusal(A, decided[1], decided[3], decided[4])
-    return {decided[1], 0, o[3] or '', decided[3], 0, ''}
+    return {decided[1], 0, o.tz or '', decided[3], 0, ''}
   end
   if lack and A[1] == 'open' and not crowd_out(full, K[4], K[3], A[7]) then
-    return {'admitted', decided[2], o[3] or '', 0, 0, ''}
+    return {'admitted', decided[2], o.tz or '', 0, 0, ''}
   end
   -- The client library may repeat this call after a fault: its time is the same then.
   local told = {fw = '', board = ''}
-  for at = 16, #A, 2 do
-    if told[A[at]] then told[A[at]] = A[at + 1] end
+  for field = 16, #A, 2 do
+    if told[A[field]] then told[A[field]] = A[field + 1] end
   end
-  local offer, terms = offered(K[2], told)
-  local before = redis.call('HMGET', K[2], 'boot', 'fw')
-  if before[1] ~= A[6] or (before[2] or '') ~= told.fw then
-    emit_boot(A, redis.call('EXISTS', K[2]) == 0, told, offer)
+  local offer, terms = offered(K[2], device, told)
+  if device.boot ~= A[6] or (device.fw or '') ~= told.fw then
+    emit_boot(A, not device.boot and redis.call('EXISTS', K[2]) == 0, told, offer)
   end
-  redis.call('HSET', K[2], 'kg', decided[2], 'boot', A[6], unpack(A, 16))
-  if A[15] ~= '' then redis.call('HSETNX', K[2], 'dialect', A[15]) end
-  redis.call('ZADD', K[3], seconds(), A[3])
+  local source = device.src or A[4]
+  if young then
+    redis.call('HSET', K[2], 'kg', decided[2], 'boot', A[6], 'src', source, unpack(A, 16))
+  else
+    redis.call('HSET', K[2], 'kg', decided[2], 'boot', A[6], unpack(A, 16))
+  end
+  if A[15] ~= '' and (lack or not device.dialect) then redis.call('HSETNX', K[2], 'dialect', A[15]) end
+  redis.call('ZADD', K[3], at, A[3])
   if young then
     -- The hour of the MAC and of its pin begins again: the client that is served is its owner (under `open`: any
     -- client).
     for key = 1, 2 do redis.call('EXPIRE', K[key], A[10]) end
-    take_place(K[4], K[2], A[3], A[4], A[10])
+    take_place(K[4], A[3], source, A[10], at, has_place)
   else
     redis.call('EXPIRE', K[2], A[11])
-    give_back(K[4], K[2], A[3])
+    if device.src then give_back(K[4], K[2], A[3]) end
   end
-  return {'admitted', decided[2], o[3] or '', 0, lack and 1 or 0, terms}
+  return {'admitted', decided[2], o.tz or '', 0, lack and 1 or 0, terms}
 end
 
 -- Deletes what belongs to the users of a device, with the keys of `own`.

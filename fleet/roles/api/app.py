@@ -1,6 +1,7 @@
 """The api's routes."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
@@ -12,9 +13,10 @@ from fleet.adapters.files.serials import Serials
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.roles.api.activation import ActivationRoute, ActivationService
-from fleet.roles.api.bootstrap import Bootstrap
+from fleet.roles.api.bootstrap import PATHS, Bootstrap
 from fleet.roles.api.clips import ClipRoute
 from fleet.roles.api.devices import DevicesRoute
+from fleet.roles.api.direct import Answer, DirectRoutes
 from fleet.roles.api.firmware import Firmware
 from fleet.roles.api.health import Health
 from fleet.roles.api.mqtt_login import MqttLogin
@@ -53,8 +55,9 @@ def build_app(
     operators = Operators(
         OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir)), throttle, counts
     )
+    bootstrap = Bootstrap(settings, keys, activations, firmware, throttle)
     for part in (
-        Bootstrap(settings, keys, activations, firmware, throttle),
+        bootstrap,
         ActivationRoute(settings, activations, throttle),
         firmware,
         ClipRoute(keys, store, throttle),
@@ -65,11 +68,11 @@ def build_app(
         app.include_router(part.router)
     if settings.broker_token is not None:
         app.include_router(MqttLogin(keys, settings.broker_token.get_secret_value(), counts).router)
-    _surround(app, counts)
+    _surround(app, counts, dict.fromkeys(PATHS, bootstrap.answer))
     return app
 
 
-def _surround(app: FastAPI, counts: Counter[str]) -> None:
+def _surround(app: FastAPI, counts: Counter[str], direct: Mapping[str, Answer]) -> None:
     app.state.counts = counts
 
     async def refuse(_: Request, error: Exception) -> JSONResponse:
@@ -80,4 +83,5 @@ def _surround(app: FastAPI, counts: Counter[str]) -> None:
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
     app.add_exception_handler(HTTPException, refuse)
+    app.add_middleware(DirectRoutes, answers=direct, refuse=refuse)
     app.add_middleware(Refusals, counts=counts)

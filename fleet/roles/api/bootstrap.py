@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from fleet.adapters.redis.access.admissions import Decision
@@ -35,6 +35,7 @@ from fleet.wire.identity import CredentialKeys
 
 log = logging.getLogger(__name__)
 
+PATHS = ("/xiaozhi/ota/", "/xiaozhi/ota")
 LARGEST_BODY = 64 * 1024
 STORE_SECONDS = 1.0
 """While a device waits for the answer to its first request, it does nothing else."""
@@ -75,10 +76,10 @@ class Bootstrap:
         self._firmware = firmware
         self._throttle = throttle
         self.router = APIRouter()
-        for path in ("/xiaozhi/ota/", "/xiaozhi/ota"):
+        for path in PATHS:
             self.router.add_route(path, self.answer, methods=["POST"])
 
-    async def answer(self, request: Request) -> JSONResponse:
+    async def answer(self, request: Request) -> Response:
         """Return credentials or an activation. The headers identify the device; the body only adds to them.
 
         Raises:
@@ -111,7 +112,7 @@ class Bootstrap:
         answer = BootstrapAnswer(mqtt=mqtt, server_time=now, firmware=firmware, activation=activation)
         seen = {"device": who.mac, "board": who.board, "firmware": who.firmware, "as": decision.verdict}
         log.info("bootstrap", extra=seen)
-        return JSONResponse(answer.model_dump(exclude_none=True))
+        return Response(answer.model_dump_json(exclude_none=True), media_type="application/json")
 
     def _fields(self, who: Requester, body: BootstrapBody, where: RequestedHost) -> dict[str, str]:
         """Return the fields to store of a device that is served."""

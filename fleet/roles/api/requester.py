@@ -98,6 +98,6 @@ def requested_host(request: Request, settings: ApiSettings) -> RequestedHost:
     proved = settings.activation != "open"
     return RequestedHost(
         host=host,
-        url=settings.http_public or f"{request.url.scheme}://{authority}",
+        url=settings.http_public or f"{request.scope['scheme']}://{authority}",
         stored=settings.public_host or (host if proved else str(local[0])),
     )

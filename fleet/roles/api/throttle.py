@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+from functools import lru_cache
 from typing import Literal
 
 from fastapi import Request
@@ -16,6 +17,7 @@ log = logging.getLogger(__name__)
 
 LimitedRequest = Literal["bootstrap", "invitation", "activation", "photo", "firmware", "operator", "clip"]
 
+_LONGEST_ADDRESS = 64
 INVITATIONS = Rate(100, 5000)
 """Of one address. Each invitation takes one of a million codes for a quarter of an hour."""
 
@@ -100,4 +102,9 @@ def _whole(seconds: float) -> str:
 
 def site_of(request: Request) -> str:
     """Return the address that is limited as one; what a trusted proxy names as one need not be an address."""
-    return site(request.client.host if request.client else "")[:64]
+    return _site(request.client.host[:_LONGEST_ADDRESS] if request.client else "")
+
+
+@lru_cache(maxsize=4096)
+def _site(address: str) -> str:
+    return site(address)

@@ -61,23 +61,42 @@ class Bounds:
             self.waiting[connection] = None
 
 
-class _TitledTransport:
-    """Writes an answer, with capitals in the names of its headers; uvicorn writes small letters.
+class _AnswerTransport:
+    """Writes an answer, with capitals in the names of its headers, and its head together with what follows at once.
 
-    4G boards look for `Content-Length` and do not find `content-length`.
+    uvicorn writes small letters; 4G boards look for `Content-Length` and do not find `content-length`. It also writes
+    head and body with a system call each, and each of them wakes up the client.
     """
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self.close = transport.close
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self.is_closing = transport.is_closing
-        self._send = transport.write
         self.write = self._write_head
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+        """Not yet written."""
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
 
     def _write_head(self, data: bytes) -> None:
-        if not data.startswith(b"HTTP/1.1 100 "):
-            self.write = self._send  # all else is the body
-            data = _NAME.sub(lambda found: found[0].title(), data)
-        self._send(data)
+        if data.startswith(b"HTTP/1.1 100 "):
+            self._transport.write(data)
+            return
+        self._head = _NAME.sub(lambda found: found[0].title(), data)
+        self.write = self._write_body
+        self._loop.call_soon(self._flush)  # the body may come late, or not at all
+
+    def _write_body(self, data: bytes) -> None:
+        self._head += data
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._head:
+            self.write = self._transport.write  # all else is the body
+            head, self._head = self._head, b""
+            self._transport.write(head)
 
 
 class BoundedConnection(GatheredBody):
@@ -149,7 +168,7 @@ class BoundedConnection(GatheredBody):
         if fault or len(self.pipeline) >= MOST_WAITING:
             raise ValueError(fault or "too many requests")  # uvicorn answers 400
         super().on_headers_complete()
-        self.cycle.transport = cast("asyncio.Transport", _TitledTransport(self.transport))
+        self.cycle.transport = cast("asyncio.Transport", _AnswerTransport(self.transport, self.loop))
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
