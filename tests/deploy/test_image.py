@@ -17,7 +17,8 @@ from tests.support.compose import DEPLOY, services
 from tests.support.mqtt_raw import connect_packet
 from tests.support.plugin_build import SOURCES, build_plugin
 from tests.support.ports import LOOPBACK, free_port
-from tests.support.process import ServerProcess, find_program, running
+from tests.support.process import ServerProcess, accepts, find_program, running
+from tests.support.until import until
 
 ROOT = DEPLOY.parent
 DOCKERFILES = (DEPLOY / "Dockerfile", DEPLOY / "mosquitto" / "Dockerfile")
@@ -89,7 +90,8 @@ def test_image_is_pinned_and_runs_as_nobody_special(file: Path) -> None:
 
 
 def connect_code(port: int, login: Credentials, tls: ssl.SSLContext | None = None) -> int:
-    """Return the code with which a broker answers CONNECT."""
+    """Return the code with which a broker answers CONNECT, as soon as it listens: it opens one port after the other."""
+    until(lambda: accepts(port))
     with socket.create_connection((LOOPBACK, port), timeout=5) as plain, contextlib.ExitStack() as stack:
         line = stack.enter_context(tls.wrap_socket(plain, server_hostname=LOOPBACK)) if tls else plain
         line.sendall(connect_packet(login))

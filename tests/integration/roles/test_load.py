@@ -33,6 +33,7 @@ ZERO: Mapping[str, str] = {
     "fleet_log_lines_left_out": "roles log debug lines here, and then all; tests/security/test_logs.py has a flood",
     "fleet_interruptions": "nobody speaks over an answer here; tests/unit/roles/edge/test_interruption.py does",
     "fleet_early_work_skipped": "nobody pauses often here; tests/security/test_pauses.py does",
+    "fleet_presences_replaced": "few presences wait here; see tests/integration/worker/test_presences.py",
     "fleet_turn_head_starts": "a busy worker has none; see tests/unit/roles/worker/turns/test_head_starts.py",
     "fleet_phantom_transcripts": "recognition is scripted; see tests/unit/adapters/speech/test_asr_filtered.py",
     **dict.fromkeys(
