@@ -20,7 +20,7 @@ from tests.support.front_server import device, watcher
 from tests.support.link_session import Recorder, running, until, who
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.ports import LOOPBACK, free_port
-from tests.support.process import ServerProcess, find_program
+from tests.support.process import ServerProcess, accepts, find_program
 from tests.support.process import running as running_server
 from tests.support.tcp_relay import TcpRelay
 
@@ -104,6 +104,7 @@ async def test_mosquitto_with_the_plugin_does_tls_itself_and_takes_a_new_certifi
     listener = f"\nlistener {port} {LOOPBACK}\ncertfile {pki.cert}\nkeyfile {pki.key}\n"
     config.write_text(config.read_text() + listener)
     with running_server(server):
+        await until(lambda: accepts(port))  # it opens one port after the other
         client, first = await _secure_device(port, keys, pki)
         pki.renew()
         server.reload()
