@@ -18,10 +18,12 @@ export function Time({ at, plain = false }) {
   return html`<time datetime=${at} title=${exact(at)} class="nowrap">${plain ? moment(at) : ago(at)}</time>`;
 }
 
-export function Button({ icon, kind = "", busy = false, label, children, type = "button", ...more }) {
+/** A button; while it is busy it does nothing and keeps the focus, which a disabled one would lose. */
+export function Button({ icon, kind = "", busy = false, label, children, type = "button", onClick, ...more }) {
   const name = classes("button", kind, busy && "busy", !children && "square");
-  return html`<button type=${type} class=${name} aria-label=${label} title=${label} ...${more} disabled=${busy
-    || more.disabled}>
+  const wait = (/** @type {Event} */ event) => event.preventDefault();
+  return html`<button type=${type} class=${name} aria-label=${label} title=${label} ...${more}
+    aria-disabled=${busy ? "true" : undefined} onClick=${busy ? wait : onClick}>
     ${icon && !busy && html`<${Icon} name=${icon} />`}${children}</button>`;
 }
 
