@@ -61,6 +61,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
     monkeypatch.setattr(audio, "TRIES", round(LONG / audio.TRY_SECONDS))
     monkeypatch.setattr(site, "_BOOTSTRAP_SECONDS", LONG)
     monkeypatch.setattr("fleet.run.worker.READY_SECONDS", LONG)
+    monkeypatch.setattr("fleet.adapters.speech.turn_smart.TIMEOUT", LONG)
     parts = {name: (part, 4 * LONG) for name, (part, _) in examination.PARTS.items()}
     monkeypatch.setattr(examination, "PARTS", parts)
     monkeypatch.setattr(examination, "_TIDY_SECONDS", 2 * LONG)
