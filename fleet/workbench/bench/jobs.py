@@ -32,6 +32,9 @@ CANARY: Final = Shares(offline=0.3, newer=0.2, error=0.3)
 WINDOW: Final = 2_000
 _POLL_SECONDS = 0.5
 """More often would be seen in the CPU time of control."""
+AT_REST: Final = 0.05
+"""Share of a core: what control uses more than that is still the work of the boots."""
+_REST_SECONDS = 3.0
 _END_SECONDS = 300.0
 _SLOWER = 20.0
 """How many times longer a job may take than at its rate."""
@@ -76,6 +79,8 @@ class JobsFigures:
     boot_seconds: float
     create_seconds: float
     """From the request for a job to its first stage."""
+    control_idle: float
+    """Share of a core that control used before the first job; it is subtracted from what a job costs."""
     quiet_ms: Percentiles
     """Turns without a job."""
     alone: JobResult
@@ -111,8 +116,9 @@ class JobsExperiment(Experiment[JobsFigures]):
 
     async def _jobs(self, site: JobSite, online: int, booted: float, progress: Progress) -> JobsFigures:
         await site.testbed.rest()
-        await site.meter.rest(3.0)
-        seconds, files = max(3.0, online / self.rate), site.open_files()
+        await _rest(site)
+        idle, files = site.meter.idle["control"], site.open_files()
+        seconds = max(3.0, online / self.rate)
         progress("turns without a job")
         await self._talk(site, 3.0)
         quiet = [await self._talk(site, seconds) for _ in range(self.repeats)]
@@ -128,6 +134,7 @@ class JobsExperiment(Experiment[JobsFigures]):
             broker_files=files,
             boot_seconds=booted,
             create_seconds=created,
+            control_idle=idle,
             quiet_ms=Percentiles.of([ms for some in quiet for ms in some]),
             alone=alone,
             beside=JobResult(
@@ -198,6 +205,15 @@ class JobsExperiment(Experiment[JobsFigures]):
         fresh = _times(await site.crowd.report(), before)
         seconds = halted - fresh[sample - 1] if len(fresh) >= sample else 0.0
         return HaltResult(len(fresh), seconds, f"{ended.state}: {ended.reason}")
+
+
+async def _rest(site: JobSite) -> None:
+    """Measure what all use at rest, once control has written what the boots have left."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + _END_SECONDS
+    await site.meter.rest(_REST_SECONDS)
+    while site.meter.idle["control"] > AT_REST and clock() < until:
+        await site.meter.rest(_REST_SECONDS)
 
 
 def _is_through(job: Job) -> bool:

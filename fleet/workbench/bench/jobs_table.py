@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from fleet.workbench.bench.jobs import JobResult, JobsFigures
+from fleet.workbench.bench.jobs import AT_REST, JobResult, JobsFigures
 
 CPU_US, SLOWER, HALT_SECONDS = 250.0, 1.1, 2.0
 """Marks: CPU of control and Redis an execution, turns beside a job against turns without, and the halt of a canary."""
@@ -15,6 +15,11 @@ def show_jobs(console: Console, found: JobsFigures) -> None:
         f"{found.devices} devices, {found.online} connected, known after {found.boot_seconds:.0f} s; "
         f"a job begins after {found.create_seconds:.2f} s"
     )
+    if found.control_idle > AT_REST:
+        console.print(
+            f"control still used {found.control_idle:.0%} of a core for the boots when the jobs began. That is "
+            "subtracted, so its figures are too low"
+        )
     if len(found.broker_files) > 1:
         console.print(
             f"{len(found.broker_files) - 1} brokers of the devices, bridged to that of the workers, have "
