@@ -29,7 +29,7 @@ class AnsweringServer:
 
     def start(self) -> None:
         self._thread.start()
-        assert self.ready.wait(60)
+        assert self.ready.wait(240)
 
     async def _serve(self) -> None:
         async with asyncio.timeout(240), ScriptedServer.running() as server:

@@ -2,24 +2,24 @@
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 
 import pytest
 
 from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.network.faults import Faults
-from fleet.workbench.sim.profiles.profile import PROFILES
+from fleet.workbench.sim.profiles.profile import PROFILES, Profile
 from fleet.workbench.sim.runtime.state import State
 from tests.support import sim_stage
 from tests.support.scripted_server import ScriptedServer
-from tests.support.sim_stage import start_speech
+from tests.support.sim_stage import LIMIT, patient, run_on, start_speech
 
 P1 = PROFILES["P1"]
-QUICK = replace(P1, timing=replace(P1.timing, ota_tries=1, hello=2.0, reconnect=0.1))
+QUICK = patient(P1)
+IMPATIENT = patient(P1, hello=2.0)
 
 
-def powered(server: ScriptedServer, faults: Faults) -> AbstractAsyncContextManager[SimDevice]:
-    return sim_stage.powered(server, QUICK, faults)
+def powered(server: ScriptedServer, faults: Faults, profile: Profile = QUICK) -> AbstractAsyncContextManager[SimDevice]:
+    return sim_stage.powered(server, profile, faults)
 
 
 def talking(server: ScriptedServer, faults: Faults) -> AbstractAsyncContextManager[SimDevice]:
@@ -30,10 +30,15 @@ def broken(device: SimDevice) -> set[str]:
     return set(device.report.violation_counts)
 
 
-async def until(holds: object, seconds: float = 5.0) -> None:
+async def until(holds: object, seconds: float = LIMIT) -> None:
     async with asyncio.timeout(seconds):
         while not holds():  # type: ignore[operator]
             await asyncio.sleep(0.01)
+
+
+def arrived(server: ScriptedServer) -> set[int]:
+    """Return the numbers of the packets that came."""
+    return {int.from_bytes(datagram[12:16], "big") for datagram in server.datagrams}
 
 
 async def speak_a_while(server: ScriptedServer, device: SimDevice, packets: int) -> None:
@@ -45,7 +50,7 @@ async def speak_a_while(server: ScriptedServer, device: SimDevice, packets: int)
 
 
 async def test_lost_doubled_and_overtaken_packets_are_not_the_servers_fault(server: ScriptedServer) -> None:
-    faults = Faults(loss=0.15, reorder=0.1, duplicate=0.1)
+    faults = Faults(loss=0.2, reorder=0.2, duplicate=0.25)
     async with talking(server, faults) as device:
         await speak_a_while(server, device, 50)
         counters = device.report.counters
@@ -55,15 +60,17 @@ async def test_lost_doubled_and_overtaken_packets_are_not_the_servers_fault(serv
         assert counters["downlink_refused_sequence"] > 0
         assert counters["downlink_accepted"] + counters["downlink_refused_sequence"] > 50 - counters["downlink_lost"]
         await until(lambda: device.journal.counters["uplink_lost"] > 0)
-        numbers = [int.from_bytes(datagram[12:16], "big") for datagram in server.datagrams]
-        assert len(numbers) < max(numbers) + len(numbers) - len(set(numbers)), "some are missing"
+        sent = device.report.counters["uplink_sent"]
+        # Late ones are overtaken by two at most.
+        await until(lambda: max(arrived(server)) > sent + 5)
+        assert {number for number in arrived(server) if number <= sent} < set(range(1, sent + 1)), "some are missing"
 
 
 async def test_a_hole_beyond_what_the_network_lost_is_still_the_servers_fault(server: ScriptedServer) -> None:
     async with talking(server, Faults(loss=0.05)) as device:
         await start_speech(server, device)
         await server.speak(10)
-        await asyncio.sleep(1.5)
+        await run_on(1.5)
         await server.speak(10)
         server.send(type="tts", session_id=server.session, state="stop")
         assert await device.until(240, lambda: device.listening)
@@ -72,9 +79,8 @@ async def test_a_hole_beyond_what_the_network_lost_is_still_the_servers_fault(se
 
 async def test_uplink_goes_on_from_another_port_and_the_device_hears_there(server: ScriptedServer) -> None:
     async with talking(server, Faults(rebind_at=4)) as device:
-        first = server.device_address
+        first = server.addresses[0]
         await server.expect_datagrams(6)
-        assert first
         assert server.device_address
         assert server.device_address[1] != first[1]
         await speak_a_while(server, device, 5)
@@ -93,40 +99,39 @@ async def test_rebinding_may_come_again_and_again(server: ScriptedServer) -> Non
 
 
 async def test_a_half_open_connection_swallows_messages_until_it_recovers(server: ScriptedServer) -> None:
-    async with powered(server, Faults(half_open=1.0, half_open_at=0.1)) as device:
+    async with powered(server, Faults(half_open=1.0, half_open_at=0.5)) as device:
         await until(lambda: device.journal.find("mqtt frozen"))
         async with asyncio.TaskGroup() as tasks:
-            pressed = tasks.create_task(device.press())
+            pressed = tasks.create_task(device.press(LIMIT))
             await until(lambda: device.journal.find("hello"))
             server.send(type="stt", session_id="", text="swallowed for now")
-            await asyncio.sleep(0.3)
-            assert not server.messages
-            assert not device.journal.find("stt")
             await server.expect(type="hello")
+            (thawed,) = device.journal.find("mqtt thawed")
             server.welcome()
             assert await pressed
-        assert device.journal.find("stt")
+        (heard,) = device.journal.find("stt")
+        assert heard.at >= thawed.at
         assert broken(device) == set()
         assert len(server.connects) == 1
 
 
 async def test_a_hello_that_dies_in_a_half_open_connection_is_not_the_servers_fault(server: ScriptedServer) -> None:
-    async with powered(server, Faults(half_open=20.0, half_open_at=0.05)) as device:
+    async with powered(server, Faults(half_open=20.0, half_open_at=0.05), IMPATIENT) as device:
         await until(lambda: device.journal.find("mqtt frozen"))
         assert not await device.press(2.5)
-        assert device.state is State.IDLE
+        await until(lambda: device.report.excused == {"hello-missing": 1})
+        await until(lambda: device.state is State.IDLE)
         assert broken(device) == set()
-        assert device.report.excused == {"hello-missing": 1}
 
 
 async def test_a_late_hello_is_waited_for_or_given_up(server: ScriptedServer) -> None:
     async with powered(server, Faults(late_hello=0.6)) as device, asyncio.TaskGroup() as tasks:
-        pressed = tasks.create_task(device.press())
+        pressed = tasks.create_task(device.press(LIMIT))
         await server.expect(type="hello")
         server.welcome()
         assert not await device.until(0.3, lambda: device.session != "")
         assert await pressed
-    async with powered(server, Faults(late_hello=2.4)) as device:
+    async with powered(server, Faults(late_hello=2.4), IMPATIENT) as device:
         async with asyncio.TaskGroup() as tasks:
             pressed = tasks.create_task(device.press(2.2))
             await server.expect(type="hello")
@@ -140,7 +145,8 @@ async def test_a_late_hello_is_waited_for_or_given_up(server: ScriptedServer) ->
 async def test_a_second_hello_makes_the_second_answer_count(server: ScriptedServer) -> None:
     async with talking(server, Faults(second_hello=0.1)) as device:
         first = server.session
-        await server.expect(type="hello")
+        # It may have come before the microphone was on.
+        await until(lambda: [message.get("type") for message in server.messages].count("hello") == 2)
         server.welcome()
         assert await device.until(240, lambda: device.session == server.session)
         assert device.session != first
@@ -167,7 +173,7 @@ async def test_junk_is_sent_between_the_messages(server: ScriptedServer) -> None
 
 async def test_names_and_texts_that_break_json_are_sent_as_they_are(server: ScriptedServer) -> None:
     async with powered(server, Faults(invalid_utf8=1.0)) as device, asyncio.TaskGroup() as tasks:
-        woken = tasks.create_task(device.wake())
+        woken = tasks.create_task(device.wake(seconds=LIMIT))
         await server.expect(type="hello")
         server.welcome()
         assert await woken
@@ -195,10 +201,8 @@ async def test_a_tool_fails_with_a_text_that_is_not_escaped(server: ScriptedServ
 async def test_the_same_seed_loses_the_same_packets() -> None:
     lost: list[list[int]] = []
     for _ in range(2):
-        async with ScriptedServer.running() as server, talking(server, Faults(loss=0.3)) as device:
-            await until(lambda: device.journal.counters["uplink_sent"] >= 12)
-            await asyncio.sleep(0.05)
-            numbers = {int.from_bytes(datagram[12:16], "big") for datagram in server.datagrams}
-            lost.append([number for number in range(1, 13) if number not in numbers])
+        async with ScriptedServer.running() as server, talking(server, Faults(loss=0.3)):
+            await until(lambda: max(arrived(server)) > 12)
+            lost.append([number for number in range(1, 13) if number not in arrived(server)])
     assert lost[0] == lost[1]
     assert lost[0]

@@ -107,7 +107,8 @@ async def test_a_device_in_conversation_ignores_it(server: ScriptedServer) -> No
 @pytest.mark.requirement("XZ-042")
 async def test_a_second_one_is_ignored_while_the_first_plays(server: ScriptedServer) -> None:
     async with powered(server, NEWEST) as device:
-        publish(server, spoken(20))
+        # Its queue holds a second of that, all that a device plays while it is held up.
+        publish(server, spoken(200))
         await step(device, "notify")
         publish(server, spoken(20))
         assert (await step(device, "notify ignored"))["state"] == "notifying"

@@ -1,4 +1,5 @@
 import asyncio
+import socket
 
 from fleet.workbench.sim.bootstrap.raw_request import ask, request
 from fleet.workbench.sim.profiles.profile import find_profile
@@ -40,9 +41,7 @@ async def test_a_server_that_closes_has_not_answered() -> None:
 
 
 async def test_a_port_on_which_nobody_listens_is_named_by_its_error() -> None:
-    server = await asyncio.start_server(lambda *_: None, LOOPBACK, 0)
-    port = server.sockets[0].getsockname()[1]
-    server.close()
-    await server.wait_closed()
-    answer = await ask(LOOPBACK, port, b"x", asyncio.get_running_loop().time())
+    with socket.socket() as bound:
+        bound.bind((LOOPBACK, 0))
+        answer = await ask(LOOPBACK, bound.getsockname()[1], b"x", asyncio.get_running_loop().time())
     assert answer.status == "ConnectionRefusedError"

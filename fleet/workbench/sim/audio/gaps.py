@@ -104,7 +104,7 @@ class GapAudit:
         self._journal.note("pause" if between else "underrun", gap.at, ms=round(gap.seconds * 1000))
         if not between:
             self._journal.violate("underrun", f"{gap.seconds * 1000:.0f} ms of silence", gap.at)
-        elif gap.seconds > self._limits.pause:
+        elif silence.seconds > self._limits.pause:
             self._journal.violate("pause", f"{gap.seconds * 1000:.0f} ms between two sentences", gap.at)
 
     def _count(self, silence: _Silence) -> None:

@@ -126,7 +126,7 @@ class PlaybackGate:
 
     def _drop_outside(self, now: float) -> None:
         self._journal.count("downlink_dropped_state")
-        if self._aborted > _NEVER and now - self._aborted <= self._profile.limits.after_abort + self._gaps.spread:
+        if self._aborted > _NEVER and self._after_abort(now) <= self._profile.limits.after_abort + self._gaps.spread:
             return
         since = now - self._left
         if since <= self._gaps.spread or (self._gaps.spread and self._machine.state is State.LISTENING):
@@ -137,8 +137,12 @@ class PlaybackGate:
 
     def _judge_abort(self, now: float) -> None:
         allowed = self._profile.limits.after_abort + self._gaps.spread
-        if self._aborted > _NEVER and now - self._aborted > allowed:
+        if self._aborted > _NEVER and self._after_abort(now) > allowed:
             self._journal.violate("audio-after-abort", f"{(now - self._aborted) * 1000:.0f} ms after the interruption")
+
+    def _after_abort(self, now: float) -> float:
+        """Return the seconds since the interruption in which this process ran."""
+        return now - self._aborted - self._gaps.held_up(self._aborted)
 
     def _judge_format(self, payload: bytes) -> float:
         lasts = toc.duration_ms(payload)

@@ -30,7 +30,7 @@ class ResponseMonitor:
         elif self._parts.machine.accepts_audio and self._parts.playback.is_idle():
             last = self._parts.playback.speaker.busy_until
             allowed = self._context.profile.limits.late_stop + self._parts.gaps.spread + self._parts.gaps.kept
-            if last and last > self._began and received - last > allowed:
+            if last and last > self._began and received - last - self._parts.gaps.held_up(last) > allowed:
                 self._journal.violate("stop-late", f"{received - last:.2f} s after the last audio")
         self._interrupted = None
 
@@ -38,12 +38,12 @@ class ResponseMonitor:
         now = self._journal.clock()
         self._parts.gate.judge_gaps()
         self._watch_listening()
-        if self._interrupted is not None and now - self._interrupted > self._context.profile.limits.abort_answer:
-            self._judge_interruption(now, self._interrupted)
+        if self._interrupted is not None and self._judge_interruption(now, self._interrupted):
             self._interrupted = None
         if not self._parts.machine.accepts_audio or self._reported or not self._parts.playback.is_idle():
             return
-        silent = now - max(self._began, self._parts.playback.speaker.busy_until or 0.0)
+        since = max(self._began, self._parts.playback.speaker.busy_until or 0.0)
+        silent = now - since - self._parts.gaps.held_up(since)
         if silent > self._context.profile.limits.stuck:
             self._reported = True
             self._journal.violate("stuck-speaking", f"{silent:.0f} s without audio")
@@ -55,6 +55,10 @@ class ResponseMonitor:
             self._journal.violate("stuck-listening", f"nothing from the server for {self._parts.channel.quiet:.0f} s")
         self._silence_reported = unheard
 
-    def _judge_interruption(self, now: float, since: float) -> None:
-        if now - since > self._context.profile.limits.abort_answer + self._parts.gaps.spread:
-            self._journal.violate("abort-unanswered", f"no `tts stop` within {now - since:.2f} s")
+    def _judge_interruption(self, now: float, since: float) -> bool:
+        """Return whether the limit for an answer is over, and blame the server beyond what the network may take."""
+        waited = now - since - self._parts.gaps.held_up(since)
+        limit = self._context.profile.limits.abort_answer
+        if waited > limit + self._parts.gaps.spread:
+            self._journal.violate("abort-unanswered", f"no `tts stop` within {waited:.2f} s")
+        return waited > limit

@@ -163,6 +163,20 @@ def test_a_pause_between_two_sentences_is_no_gap(bench: Bench) -> None:
     assert (bench.journal.counters["gaps"], bench.journal.counters["pauses"]) == (0, 1)
 
 
+@pytest.mark.parametrize(("stalled", "broken"), [(0.0, {"pause": 1}), (2.0, {})])
+def test_a_long_pause_between_two_sentences_is_told_unless_this_process_stood_still(
+    bench: Bench, stalled: float, broken: dict[str, int]
+) -> None:
+    bench.speak()
+    bench.take(3)
+    bench.now += 2.5
+    bench.loop_lag.record(stalled)
+    bench.gate.sentence()
+    bench.take(3)
+    bench.stop()
+    assert bench.broken == broken
+
+
 def test_sound_before_the_queue_is_cleared_is_lost_and_told(bench: Bench) -> None:
     bench.machine.state = State.SPEAKING
     bench.gate.begin()
@@ -198,6 +212,18 @@ def test_sound_after_an_interruption_is_told(bench: Bench) -> None:
     bench.now += 0.5
     bench.take(1)
     assert "audio-after-abort" in bench.broken
+
+
+def test_what_comes_after_an_interruption_as_this_process_was_held_up_is_not_the_servers(bench: Bench) -> None:
+    bench.speak()
+    bench.take(2)
+    bench.gate.abort()
+    bench.now += 1.0
+    bench.loop_lag.record(1.0)
+    bench.take(2)
+    bench.stop()
+    bench.take(1)
+    assert bench.broken == {}
 
 
 def test_packets_must_be_as_long_as_the_hello_said(bench: Bench) -> None:

@@ -165,6 +165,24 @@ async def test_a_hello_that_comes_after_the_device_gave_up_is_told_and_opens_not
     assert bench.channel.session == "s2"
 
 
+@pytest.mark.parametrize(("stalled", "broken"), [(0.0, {"hello-slow": 1}), (4.0, {})])
+async def test_a_hello_that_is_answered_late_is_told_unless_this_process_stood_still(
+    stalled: float, broken: dict[str, int]
+) -> None:
+    bench = Bench()
+
+    class Slow(Quiet):
+        async def publish(self, text: str) -> bool:
+            bench.now += 4.0
+            bench.loop_lag.record(stalled)
+            bench.welcome(bytes(16), "s2")
+            return True
+
+    bench.channel.mqtt = Slow()  # type: ignore[assignment]
+    await bench.channel._ask(1.0)
+    assert bench.broken == broken
+
+
 async def test_without_a_topic_nothing_is_sent_and_nobody_notices() -> None:
     failures: list[None] = []
     bench = Bench()

@@ -19,7 +19,7 @@ from fleet.workbench.sim.tools.board import Board
 
 class Bench:
     def __init__(self) -> None:
-        self.now = 0.0
+        self.now = self.stalled = 0.0
         profile, chance = PROFILES["P1"], random.Random(1)
         self.journal = Journal(lambda: self.now)
         network = NetworkConditions.of(profile, Faults(), chance)
@@ -32,7 +32,7 @@ class Bench:
             microphone=SimpleNamespace(running=True),
             playback=SimpleNamespace(is_idle=lambda: True, speaker=SimpleNamespace(busy_until=None)),
             gate=SimpleNamespace(judge_gaps=lambda: None),
-            gaps=SimpleNamespace(spread=0.0, kept=0.0),
+            gaps=SimpleNamespace(spread=0.0, kept=0.0, held_up=lambda _: self.stalled),
         )
         self.parts = parts
         self.monitor = ResponseMonitor(context, parts)  # type: ignore[arg-type]
@@ -94,3 +94,19 @@ async def test_a_stop_long_after_the_last_sound_is_told_but_for_what_the_network
     assert bench.journal.audit.counts == {}
     bench.monitor.speech_ended(6.7)
     assert bench.journal.audit.counts == {"stop-late": 1}
+
+
+async def test_what_held_up_this_process_is_not_the_servers(bench: Bench) -> None:
+    bench.machine.state = State.SPEAKING
+    bench.monitor.speech_began()
+    bench.parts.playback.speaker.busy_until = 5.0
+    bench.stalled, bench.now = 2.0, 7.5
+    bench.monitor.speech_ended(7.5)
+    bench.monitor.interrupted()
+    assert await bench.after(2.5) == {}
+    bench.monitor.speech_ended(bench.now)
+    bench.parts.playback.speaker.busy_until = None
+    bench.monitor.speech_began()
+    assert await bench.after(16) == {}
+    bench.monitor.interrupted()
+    assert await bench.after(3.5) == {"abort-unanswered": 1, "stuck-speaking": 1}
