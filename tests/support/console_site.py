@@ -19,7 +19,7 @@ from fleet import DISTRIBUTION
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.devices.memories import Memories
 from fleet.adapters.redis.devices.reminders import Reminders
-from fleet.adapters.redis.devices.tools import encode_tools
+from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.leases import Leases
@@ -152,7 +152,7 @@ class ConsoleSite:
         await self._add_objects()
         await self._add_alert()
         store, mac = self.stage.services.store, self.macs[0]
-        await store.ask(store.client.set(store.keys.tools(mac), encode_tools((*TOOLS, self._own_tool()))))
+        await store.ask(store.client.set(store.keys.tools(mac), await pack_tools((*TOOLS, self._own_tool()))))
         owner = await Leases(store, "w", 100_000).take(store.keys.shard(mac))
         assert owner is not None
         facts = ("The user's name is Ada.", "Ada likes jasmine tea.", self._texts.fact)

@@ -14,7 +14,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.facts import FactReader
 from fleet.adapters.redis.devices.forgetting import forget
-from fleet.adapters.redis.devices.tools import encode_tools
+from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_copies import DeviceCopyRows
@@ -108,7 +108,7 @@ async def test_presence_and_its_history_follow(store: Store, database: Database,
 async def test_tools_are_copied_once_for_all_devices_with_the_same_list(
     store: Store, database: Database, copies: DeviceCopies
 ) -> None:
-    tools = encode_tools([ToolSpec(name=name, description="", input_schema={}) for name in ("b", "a")])
+    tools = await pack_tools([ToolSpec(name=name, description="", input_schema={}) for name in ("b", "a")])
     for mac, pages in ((MAC, "digest"), (SECOND, "digest"), (THIRD, "")):
         await Devices(store).describe(mac, {"ep": "5", "tep": "5", "pg": pages})
         if mac != SECOND:

@@ -48,11 +48,6 @@ class TlsAcceptor:
         self._most = most
         self._handshaking: dict[asyncio.Task[None], None] = {}  # the oldest first
 
-    @property
-    def handshaking(self) -> int:
-        """Connections in their handshake."""
-        return len(self._handshaking)
-
     @contextmanager
     def open(self, listener: socket.socket, server: Callable[[], asyncio.Protocol]) -> Iterator[None]:
         """Accept connections during the block; the listener is closed at its end.

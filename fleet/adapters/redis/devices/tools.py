@@ -85,11 +85,6 @@ async def pack_tools(tools: Sequence[ToolSpec] | bytes) -> str:
     return await asyncio.to_thread(_pack, document) if len(document) > _AT_ONCE else _pack(document)
 
 
-def encode_tools(tools: Sequence[ToolSpec]) -> str:
-    """Return the stored form of a tool list."""
-    return _pack(_TOOLS.dump_json(tuple(tools)))
-
-
 def _pack(document: bytes) -> str:
     """Compress a list: it is the largest part of an idle device's data."""
     return _PACKED + base64.b64encode(zlib.compress(document, 9)).decode()

@@ -11,7 +11,7 @@ from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.facts import PAGE, FactReader, pages_of
-from fleet.adapters.redis.devices.tools import encode_tools
+from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.core.device_facts import DeviceFacts
 from fleet.wire.mcp import ToolSpec
@@ -184,7 +184,7 @@ async def test_the_time_of_a_connection_is_its_epoch_where_the_broker_counts_in_
 
 async def test_the_names_of_tools_are_sorted_and_single(store: Store) -> None:
     tools = [ToolSpec(name=name, description="", input_schema={}) for name in ("b", "a", "b")]
-    await store.client.set(store.keys.tools(MAC), encode_tools(tools))
+    await store.client.set(store.keys.tools(MAC), await pack_tools(tools))
     assert await FactReader(store).tools(MAC) == ("a", "b")
 
 

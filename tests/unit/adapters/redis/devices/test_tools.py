@@ -1,4 +1,4 @@
-from fleet.adapters.redis.devices.tools import decode_tools, encode_tools
+from fleet.adapters.redis.devices.tools import decode_tools, pack_tools
 from fleet.wire.mcp import ToolSpec
 
 TOOLS = (
@@ -7,17 +7,17 @@ TOOLS = (
 )
 
 
-def test_tools_are_kept_in_less_than_their_json() -> None:
+async def test_tools_are_kept_in_less_than_their_json() -> None:
     many = tuple(TOOLS[0].model_copy(update={"name": f"self.lamp.{number}"}) for number in range(10))
-    packed = encode_tools(many)
+    packed = await pack_tools(many)
     assert packed.isascii()
     assert len(packed) < 0.5 * sum(len(tool.model_dump_json()) for tool in many)
     assert decode_tools(packed) == many
 
 
-def test_tools_come_back_as_they_were() -> None:
-    assert decode_tools(encode_tools(TOOLS)) == TOOLS
-    assert decode_tools(encode_tools(())) == ()
+async def test_tools_come_back_as_they_were() -> None:
+    assert decode_tools(await pack_tools(TOOLS)) == TOOLS
+    assert decode_tools(await pack_tools(())) == ()
 
 
 def test_lists_that_were_kept_as_json_are_read_too() -> None:
