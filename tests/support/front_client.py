@@ -108,7 +108,9 @@ class FrontClient:
             writer = client.writer
             if client.loop is not asyncio.get_running_loop():
                 continue
-            writer.transport.abort()
+            # A transport that closed after it had sent the rest knows no loop any more.
+            with contextlib.suppress(AttributeError):
+                writer.transport.abort()
             with contextlib.suppress(OSError):
                 async with asyncio.timeout(PATIENCE):
                     await writer.wait_closed()

@@ -11,6 +11,8 @@ from fleet.wire.topics import presence_topic
 from tests.support.front_client import FrontClient, Received
 
 LOOPBACK = "127.0.0.1"
+PATIENT = FrontLimits(connect=240.0, upstream=240.0, stuck=240.0)
+"""Limits in time that a busy machine does not pass."""
 
 
 @asynccontextmanager
@@ -18,7 +20,7 @@ async def running_front(
     upstream: str, keys: CredentialKeys, limits: FrontLimits | None = None, port: int = 0
 ) -> AsyncIterator[Front]:
     """Run a front; cancel it with the block."""
-    front = Front(host=LOOPBACK, port=port, upstream=upstream, keys=keys, limits=limits)
+    front = Front(host=LOOPBACK, port=port, upstream=upstream, keys=keys, limits=limits or PATIENT)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(front.run())
         async with asyncio.timeout(240):

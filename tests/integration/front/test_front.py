@@ -5,6 +5,7 @@ import itertools
 import random
 import socket
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from fleet.roles.front import Front, FrontLimits
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 from tests.support.front_client import PUBACK, PUBCOMP, PUBREC, UNSUBACK, FrontClient, connect_packet, frame, text
-from tests.support.front_server import LOOPBACK, device, presence, running_front, watcher
+from tests.support.front_server import LOOPBACK, PATIENT, device, presence, running_front, watcher
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.process import running
 from tests.support.tcp_relay import TcpRelay
@@ -245,22 +246,28 @@ async def test_restart_of_the_broker_is_announced_when_it_is_back(
             news = await presence(worker, mac)
         assert news["epoch"] > on["epoch"]
         await again.close()
-        assert await presence(worker, mac) == {"online": False, "epoch": news["epoch"]}
+        gone = await presence(worker, mac)
+        if gone == {"online": False, "epoch": on["epoch"]}:
+            # That the first connection was lost goes another way, and may be told after the second one.
+            gone = await presence(worker, mac)
+        assert gone == {"online": False, "epoch": news["epoch"]}
 
 
 async def test_offline_during_an_outage_is_announced_after_it(
     own_plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     broker = own_plain_broker
-    async with running_front(broker.url, keys) as front:
+    async with TcpRelay(broker.port) as relay, running_front(f"mqtt://{LOOPBACK}:{relay.port}", keys) as front:
         worker = await watcher(broker.port, presence_topic(mac))
         client = await device(front, keys, mac)
         on = await presence(worker, mac)
         broker.kill()
         await client.closed()
+        # The broker keeps nothing: the worker is there before the front gets through.
+        relay.freeze()
         broker.start()
-        await asyncio.sleep(0)
         worker = await watcher(broker.port, presence_topic(mac))
+        relay.thaw()
         assert await presence(worker, mac) == {"online": False, "epoch": on["epoch"]}
 
 
@@ -394,7 +401,7 @@ async def _deaf_device(front: Front, keys: CredentialKeys, mac: str) -> socket.s
 
 
 async def test_connections_are_bounded(plain_broker: MosquittoServer, keys: CredentialKeys, mac: str) -> None:
-    async with running_front(plain_broker.url, keys, FrontLimits(connections=3, unauthenticated=2)) as front:
+    async with running_front(plain_broker.url, keys, replace(PATIENT, connections=3, unauthenticated=2)) as front:
         unauthenticated = [await FrontClient.open(LOOPBACK, front.port) for _ in range(3)]
         await unauthenticated[0].closed()
         client = await device(front, keys, mac)
@@ -458,7 +465,7 @@ async def test_presence_that_the_broker_gets_late_leaves_no_device_online(
     plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:
     """The device gives up while its connection to the broker stands still; the last word is that it is gone."""
-    limits = FrontLimits(upstream=0.3)
+    limits = FrontLimits(upstream=2.0)
     async with (
         TcpRelay(plain_broker.port) as relay,
         running_front(f"mqtt://{LOOPBACK}:{relay.port}", keys, limits) as front,

@@ -1,9 +1,11 @@
 """Devices that come to the front through TLS."""
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, up_topic
 from tests.support.certificates import Pki, serial
 from tests.support.front_client import FrontClient, connect_packet
-from tests.support.front_server import LOOPBACK, device, watcher
+from tests.support.front_server import LOOPBACK, PATIENT, device, watcher
 from tests.support.mosquitto_server import MosquittoServer
 
 MAC, OTHER = "02:00:00:77:00:01", "02:00:00:77:00:02"
@@ -34,7 +36,7 @@ async def secure_front(
     """Run a front with both listeners and a certificate that is followed."""
     shown = pki.server()
     secure = TlsBinding(LOOPBACK, 0, shown)
-    front = Front(host=LOOPBACK, port=0, upstream=upstream, keys=keys, limits=limits, secure=secure)
+    front = Front(host=LOOPBACK, port=0, upstream=upstream, keys=keys, limits=limits or PATIENT, secure=secure)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(front.run()), group.create_task(shown.run())]
         async with asyncio.timeout(240):
@@ -66,7 +68,7 @@ async def secure_device(front: Front, keys: CredentialKeys, mac: str, trust: ssl
     return client
 
 
-async def until(holds: Callable[[], bool], seconds: float = 10) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 240) -> None:
     async with asyncio.timeout(seconds):
         while not holds():
             await asyncio.sleep(0.01)
@@ -100,8 +102,9 @@ def test_the_same_on_the_loop_that_servers_run_on(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
     async def main() -> None:
-        async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
+        async with secure_front(plain_broker.url, keys, pki) as front:
             await exchange(front, plain_broker, keys, pki.client)
+        async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
             mute = await FrontClient.open(LOOPBACK, front.tls_port or 0)
             await mute.closed()
             assert front.counts["tls"] == 1
@@ -210,8 +213,11 @@ async def test_silence_after_the_handshake_is_bounded_as_without_tls(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki
 ) -> None:
     async with secure_front(plain_broker.url, keys, pki, FrontLimits(connect=0.5)) as front:
-        mute = await connect(front, pki.client)
-        await mute.closed()
+        async with asyncio.timeout(240):
+            # On a busy machine a handshake may take too long, too.
+            while not front.counts["no greeting"]:
+                with contextlib.suppress(OSError):
+                    await (await connect(front, pki.client)).closed()
         assert front.counts["no greeting"] == 1
 
 
@@ -228,7 +234,7 @@ def test_the_oldest_handshake_is_ended_for_one_more_than_are_allowed(
     plain_broker: MosquittoServer, keys: CredentialKeys, pki: Pki, loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     async def main() -> None:
-        async with secure_front(plain_broker.url, keys, pki, FrontLimits(unauthenticated=3, connect=30.0)) as front:
+        async with secure_front(plain_broker.url, keys, pki, replace(PATIENT, unauthenticated=3)) as front:
             silent = [await FrontClient.open(LOOPBACK, front.tls_port or 0) for _ in range(3)]
             client = await secure_device(front, keys, MAC, pki.client)
             await silent[0].closed()
