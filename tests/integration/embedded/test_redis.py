@@ -25,7 +25,7 @@ async def main():
     server = EmbeddedRedis(pathlib.Path(sys.argv[1]))
     await server.start()
     print(server.pid, flush=True)
-    await asyncio.sleep(60)
+    await asyncio.sleep(600)
 asyncio.run(main())
 """
 
@@ -84,7 +84,7 @@ async def test_data_survives_stop_and_kill(tmp_path: Path) -> None:
     await server.start()
     async with client(server) as connection:
         await connection.set("second", "2")
-        await connection.execute_command("WAITAOF", 1, 0, 5000)
+        await connection.execute_command("WAITAOF", 1, 0, 240_000)
         os.kill(server.pid, signal.SIGKILL)
     with pytest.raises(Unavailable, match="ended with code -9"):
         await server.run()

@@ -11,6 +11,7 @@ from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.wire.topics import shard_of
 from tests.support.memory_store import memory_store
+from tests.support.patience import REDIS, lengthen
 from tests.support.process import running
 from tests.support.redis_cluster import ClusterSet
 from tests.support.redis_engines import EngineProcess
@@ -47,7 +48,8 @@ def valkey_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnginePr
 
 
 @pytest.fixture
-def valkey_url(valkey_server: EngineProcess) -> str:
+def valkey_url(valkey_server: EngineProcess, monkeypatch: pytest.MonkeyPatch) -> str:
+    lengthen(monkeypatch, REDIS)
     with redis.Redis.from_url(valkey_server.url) as client:
         client.flushall()
         client.function_flush()
@@ -62,19 +64,27 @@ def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterS
 
 
 @pytest.fixture
-def cluster_url(redis_cluster: ClusterSet) -> str:
+def cluster_url(redis_cluster: ClusterSet, monkeypatch: pytest.MonkeyPatch) -> str:
+    lengthen(monkeypatch, REDIS)
     redis_cluster.flush()
     return redis_cluster.url
 
 
 @pytest.fixture
-def own_sentinel(tmp_path: Path) -> Iterator[SentinelSet]:
+def _replicas_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a call that is begun wait for a replica as long as that needs on a busy machine."""
+    monkeypatch.setattr("fleet.adapters.redis.client.client.WAIT_MS", 5_000)
+    monkeypatch.setattr("fleet.adapters.redis.client.store.ANSWER_SECONDS", 15.0)
+
+
+@pytest.fixture
+def own_sentinel(tmp_path: Path, _replicas_take_their_time: None) -> Iterator[SentinelSet]:
     with running(SentinelSet(tmp_path)) as servers:
         yield servers
 
 
 @pytest.fixture
-def own_cluster(tmp_path: Path) -> Iterator[ClusterSet]:
+def own_cluster(tmp_path: Path, _replicas_take_their_time: None) -> Iterator[ClusterSet]:
     with running(ClusterSet(tmp_path)) as cluster:
         yield cluster
 

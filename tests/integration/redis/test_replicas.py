@@ -10,6 +10,7 @@ import redis
 from fleet.adapters.redis.client.replicas import Replicas
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.calls import CallBegun, CallKnown, CallRefused, CallTable
+from tests.support.patience import REDIS, lengthen
 from tests.support.ports import LOOPBACK
 from tests.support.process import running
 from tests.support.redis_engines import EngineProcess
@@ -37,8 +38,11 @@ async def line(servers: tuple[EngineProcess, EngineProcess]) -> AsyncIterator[Tc
 
 
 @pytest.fixture
-async def store(servers: tuple[EngineProcess, EngineProcess], line: TcpRelay) -> AsyncIterator[Store]:
+async def store(
+    servers: tuple[EngineProcess, EngineProcess], line: TcpRelay, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Store]:
     """Of the first server, whose replica the second one is."""
+    lengthen(monkeypatch, REDIS)
     store = await Store.open(servers[0].url, 16)
     await follow(servers[1], line.port)
     async with asyncio.timeout(LIMIT):
@@ -56,8 +60,9 @@ async def follow(server: EngineProcess, port: int | None) -> None:
 
 
 async def test_a_call_that_a_replica_has_is_sent(
-    store: Store, servers: tuple[EngineProcess, EngineProcess], mac: str
+    store: Store, servers: tuple[EngineProcess, EngineProcess], mac: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("fleet.adapters.redis.client.client.WAIT_MS", LIMIT * 1000)
     begun = await CallTable(store).begin(mac, "t:c", 60)
     assert isinstance(begun, CallBegun)
     with redis.Redis.from_url(servers[1].url, decode_responses=True) as replica:
@@ -85,9 +90,13 @@ async def test_a_call_that_no_replica_has_is_not_sent_and_could_be_sent_once_by_
     await successor.close()
 
 
-async def test_a_server_without_replicas_waits_for_none(store: Store, line: TcpRelay, mac: str) -> None:
+async def test_a_server_without_replicas_waits_for_none(
+    store: Store, line: TcpRelay, mac: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = CallTable(store)
-    assert isinstance(await calls.begin(mac, "before", 60), CallBegun)
+    with monkeypatch.context() as patient:
+        patient.setattr("fleet.adapters.redis.client.client.WAIT_MS", LIMIT * 1000)
+        assert isinstance(await calls.begin(mac, "before", 60), CallBegun)
     line.freeze()
     line.cut()
     begun: CallBegun | CallKnown | CallRefused = CallRefused("unsaved")
@@ -100,7 +109,10 @@ async def test_a_server_without_replicas_waits_for_none(store: Store, line: TcpR
     assert isinstance(begun, CallBegun)
 
 
-async def test_replicas_are_not_asked_for_with_every_call(store: Store, mac: str) -> None:
+async def test_replicas_are_not_asked_for_with_every_call(
+    store: Store, mac: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.adapters.redis.client.replicas.KNOWN_SECONDS", LIMIT)
     calls = CallTable(store)
     await calls.begin(mac, "first", 60)
     asked = (await store.client.info("commandstats"))["cmdstat_info"]["calls"]
