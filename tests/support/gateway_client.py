@@ -10,6 +10,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.support.gateway_messages import Message, faults
+from tests.support.gateway_stage import UNHURRIED
 
 LIMIT = 240.0
 Tools = Mapping[str, Callable[[dict[str, Any]], Any]]
@@ -151,7 +152,7 @@ def answer(callback: Message, tools: Tools) -> Message:
 async def gateway_client(url: str, **options: Any) -> AsyncIterator[GatewayClient]:
     """Connect; the block begins when the server has said so."""
     async with asyncio.timeout(LIMIT):
-        socket = await connect(url, max_size=None, proxy=None, **options)
+        socket = await connect(url, max_size=None, proxy=None, **UNHURRIED | options)
     try:
         client = GatewayClient(socket)
         connected = await client.next()

@@ -28,6 +28,8 @@ from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
 
 PATIENCE = 240.0
+UNHURRIED: dict[str, Any] = {"open_timeout": PATIENCE, "ping_interval": None}
+"""For clients of websockets, whose own limits a busy machine may pass."""
 
 Frame = dict[str, Any]
 Step = LlmEvent | Exception | asyncio.Event
@@ -164,10 +166,16 @@ class Stage:
     @asynccontextmanager
     async def client(self, **options: Any) -> AsyncIterator[Client]:
         """Connect and take the greeting."""
-        async with connect(self.url, **options) as socket:
+        async with connect(self.url, **UNHURRIED | options) as socket:
             client = Client(socket)
             client.session = (await client.next())["data"]["session_id"]
             yield client
+
+
+def patient_limits(**changed: Any) -> ClientLimits:
+    """Return limits of connections that a busy machine does not pass, but for those that a test is about."""
+    times = dict.fromkeys(("tls", "head", "message", "unread"), PATIENCE)
+    return ClientLimits(**times | changed)
 
 
 @asynccontextmanager
@@ -176,13 +184,14 @@ async def gateway_stage(
     model: ScriptedModel,
     tools: OwnTools | None = None,
     *,
-    seconds: float = 30.0,
+    seconds: float = PATIENCE,
     registrar: Opener | None = None,
     limits: ClientLimits | None = None,
     **settings: Any,
 ) -> AsyncIterator[Stage]:
     """Run a gateway beside the block."""
-    named = {"cloud_host": "127.0.0.1", "cloud_port": 0, "wss_port": 0, **settings}
+    usual = {"client_tool_timeout": PATIENCE, "tool_seconds": PATIENCE}
+    named = {"cloud_host": "127.0.0.1", "cloud_port": 0, "wss_port": 0, **usual, **settings}
     chosen = Settings(_env_file=None, **named)
     store = await Store.open(redis_url, 16)
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
@@ -197,7 +206,9 @@ async def gateway_stage(
             KnownAgents(store),
         )
         async with followed_certificate(chosen.tls_cert, chosen.tls_key) as shown:
-            gateway = Gateway(resources, store.ping_writes, registrar, certificate=shown, limits=limits)
+            gateway = Gateway(
+                resources, store.ping_writes, registrar, certificate=shown, limits=limits or patient_limits()
+            )
             async with running("gateway", gateway.run):
                 await gateway.started.wait()
                 yield Stage(gateway, model, tools, sessions)

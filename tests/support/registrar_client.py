@@ -20,7 +20,7 @@ from fleet.roles.gateway.app import Gateway
 from fleet.roles.gateway.registrar.registrar import OpenDevice, open_registrar
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
-from tests.support.gateway_stage import OwnTools
+from tests.support.gateway_stage import UNHURRIED, OwnTools, patient_limits
 
 PATIENCE = 240.0
 
@@ -73,7 +73,7 @@ async def registrar_gateway(
     store: Store, llm: Llm, open_line: OpenDevice | None = None, **settings: Any
 ) -> AsyncIterator[str]:
     """Run a gateway beside the block; give its address."""
-    chosen = Settings(cloud_host="127.0.0.1", cloud_port=0, **settings)
+    chosen = Settings(cloud_host="127.0.0.1", cloud_port=0, client_tool_timeout=PATIENCE, **settings)
     sessions = GatewaySessions(store, chosen.cloud_session_timeout)
     resources = GatewayResources(
         slice_of(chosen, GatewaySettings),
@@ -83,7 +83,7 @@ async def registrar_gateway(
         sessions,
         KnownAgents(store),
     )
-    gateway = Gateway(resources, store.ping_writes, open_registrar(resources, open_line))
+    gateway = Gateway(resources, store.ping_writes, open_registrar(resources, open_line), limits=patient_limits())
     async with running("gateway", gateway.run):
         await gateway.started.wait()
         yield f"ws://127.0.0.1:{gateway.port}"
@@ -91,5 +91,5 @@ async def registrar_gateway(
 
 @asynccontextmanager
 async def registrar_client(url: str) -> AsyncIterator[RegistrarClient]:
-    async with connect(url, proxy=None) as socket:
+    async with connect(url, proxy=None, **UNHURRIED) as socket:
         yield RegistrarClient(socket)

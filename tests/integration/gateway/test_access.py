@@ -19,7 +19,7 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings import load
 from fleet.ground.tasks import single_exception
 from tests.support.certificates import Pki, serial
-from tests.support.gateway_stage import PATIENCE, ScriptedModel, Stage, gateway_stage, says
+from tests.support.gateway_stage import PATIENCE, UNHURRIED, ScriptedModel, Stage, gateway_stage, says
 from tests.support.redis_store import opened
 from tests.support.registrar_client import registrar_gateway
 
@@ -52,7 +52,7 @@ def bearer(token: str) -> dict[str, dict[str, str]]:
 
 async def served(url: str, **options: Any) -> str | None:
     """Fail unless a client is answered; return the subprotocol that was agreed on."""
-    async with asyncio.timeout(PATIENCE), connect(url, proxy=None, **options) as socket:
+    async with asyncio.timeout(PATIENCE), connect(url, proxy=None, **UNHURRIED, **options) as socket:
         assert json.loads(await socket.recv())["status"] == "connected"
         await socket.send('{"type": "ping"}')
         assert json.loads(await socket.recv())["type"] == "pong"
@@ -63,7 +63,7 @@ async def refused(url: str, **options: Any) -> InvalidStatus:
     """Fail unless a client gets another answer than a WebSocket; return it."""
     with pytest.raises(InvalidStatus) as raised:
         async with asyncio.timeout(PATIENCE):
-            await connect(url, proxy=None, **options)
+            await connect(url, proxy=None, **UNHURRIED, **options)
     return raised.value
 
 
@@ -97,7 +97,9 @@ async def test_without_a_token_there_is_401_and_no_websocket(
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="fleet"'
         assert (await refused(stage.url + path, **bearer("flt_wrong"))).response.status_code == 401
         assert stage.gateway.connection_limits.counts["token"] == 2
-        async with httpx2.AsyncClient(base_url=stage.url.replace("ws", "http"), trust_env=False) as http:
+        async with httpx2.AsyncClient(
+            base_url=stage.url.replace("ws", "http"), trust_env=False, timeout=PATIENCE
+        ) as http:
             for path in ("/test", "/healthz", "/readyz"):
                 assert (await http.get(path)).status_code == 200
 
@@ -210,7 +212,7 @@ async def test_with_a_certificate_there_is_wss_beside_ws(redis_url: str, pki: Pk
         with pytest.raises(ssl.SSLCertVerificationError):
             await served(secure(stage), ssl=ssl.create_default_context())
         base = secure(stage).replace("wss", "https")
-        async with httpx2.AsyncClient(base_url=base, verify=pki.client, trust_env=False) as http:
+        async with httpx2.AsyncClient(base_url=base, verify=pki.client, trust_env=False, timeout=PATIENCE) as http:
             assert (await http.get("/test")).status_code == 200
             assert (await http.get("/readyz")).json() == {"status": "ready"}
 
@@ -218,7 +220,7 @@ async def test_with_a_certificate_there_is_wss_beside_ws(redis_url: str, pki: Pk
 async def test_clients_of_both_ports_are_one_crowd(redis_url: str, pki: Pki) -> None:
     async with (
         gateway_stage(redis_url, model(), cloud_max_connections=1, **pki.settings) as stage,
-        connect(secure(stage), ssl=pki.client, proxy=None) as socket,
+        connect(secure(stage), ssl=pki.client, proxy=None, **UNHURRIED) as socket,
     ):
         assert json.loads(await socket.recv())["status"] == "connected"
         with pytest.raises(ConnectionClosed) as closed:
@@ -231,14 +233,14 @@ async def test_a_new_certificate_is_shown_while_a_client_stays(redis_url: str, p
     async with (
         gateway_stage(redis_url, model(), **pki.settings) as stage,
         asyncio.timeout(2 * PATIENCE),
-        connect(secure(stage), ssl=pki.client, proxy=None) as socket,
+        connect(secure(stage), ssl=pki.client, proxy=None, **UNHURRIED) as socket,
     ):
         await socket.recv()
         before = serial(socket.transport)
         pki.renew()
         shown = before
         while shown == before:
-            async with connect(secure(stage), ssl=pki.client, proxy=None) as other:
+            async with connect(secure(stage), ssl=pki.client, proxy=None, **UNHURRIED) as other:
                 shown = serial(other.transport)
         await socket.send('{"type": "ping"}')
         assert json.loads(await socket.recv())["type"] == "pong"
@@ -246,7 +248,7 @@ async def test_a_new_certificate_is_shown_while_a_client_stays(redis_url: str, p
 
 async def test_clients_behind_tls_are_told_when_the_server_goes_away(redis_url: str, pki: Pki) -> None:
     async with gateway_stage(redis_url, model(), **pki.settings) as stage:
-        socket = await connect(secure(stage), ssl=pki.client, proxy=None)
+        socket = await connect(secure(stage), ssl=pki.client, proxy=None, **UNHURRIED)
         await socket.recv()
     with pytest.raises(ConnectionClosed) as closed:
         await socket.recv()
@@ -277,8 +279,8 @@ async def test_a_taken_port_for_tls_is_a_clear_error(redis_url: str, pki: Pki) -
 async def test_the_other_dialect_is_told_too_that_it_says_too_much(store: Store) -> None:
     asked = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "mcp/registerTools", "params": {"tools": []}})
     async with (
-        registrar_gateway(store, model(), rate_gateway="0.01/1") as url,
-        connect(url, proxy=None) as socket,
+        registrar_gateway(store, model(), rate_gateway="0.001/1") as url,
+        connect(url, proxy=None, **UNHURRIED) as socket,
         asyncio.timeout(PATIENCE),
     ):
         await socket.recv()

@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect
 
 from fleet.ground.tasks import running
 from fleet.workbench.demo_llm.server import DemoLlmServer
-from tests.support.gateway_stage import Client
+from tests.support.gateway_stage import UNHURRIED, Client
 from tests.support.ports import free_port
 from tests.support.process import accepts
 
@@ -98,7 +98,7 @@ async def test_session_goes_on_at_a_second_process_that_shares_the_embedded_redi
     processes: Processes, model: str
 ) -> None:
     first, second = await processes.serve(model), await processes.serve(model)
-    async with connect(f"ws://127.0.0.1:{first}") as socket:
+    async with connect(f"ws://127.0.0.1:{first}", **UNHURRIED) as socket:
         client = Client(socket)
         session = (await client.next())["data"]["session_id"]
         await client.send("configure", enable_context=True)
@@ -107,7 +107,7 @@ async def test_session_goes_on_at_a_second_process_that_shares_the_embedded_redi
         await client.send("text_input", text="我的电量还剩多少？", session_id=session)
         assert "85" in await answer(client, {"level": 85, "charging": False})
         assert "device.get_battery" in [frame.get("tool_name") for frame in client.heard]
-    async with connect(f"ws://127.0.0.1:{second}") as socket:
+    async with connect(f"ws://127.0.0.1:{second}", **UNHURRIED) as socket:
         client = Client(socket)
         await client.next()
         await client.send("start_session", session_id=session)
@@ -119,7 +119,8 @@ async def test_session_goes_on_at_a_second_process_that_shares_the_embedded_redi
 
 async def test_what_is_missing_or_taken_is_told_in_a_line(processes: Processes, model: str) -> None:
     without = processes.start(CLOUD_PORT="0")
-    async with connect(f"ws://127.0.0.1:{(port := await processes.serve(model))}") as socket:
+    port = await processes.serve(model)
+    async with connect(f"ws://127.0.0.1:{port}", **UNHURRIED) as socket:
         taken = processes.start(LLM_BASE_URL=model, CLOUD_PORT=str(port))
         others = {"FLEET_HTTP_PORT": "0", "FLEET_UDP_PORT": "0", "FLEET_MQTT_PORT": "0"}
         everything = processes.start("up", CLOUD_PORT=str(port), **others)

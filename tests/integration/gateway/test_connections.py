@@ -18,14 +18,14 @@ from fleet.roles.gateway.client import Client
 from fleet.roles.gateway.turns.text_budget import TextBudget
 from fleet.roles.gateway.turns.turn import Choices, Question
 from fleet.roles.gateway.turns.turns import GatewayTurns
-from tests.support.gateway_stage import PATIENCE, ScriptedModel, asks, gateway_stage, says
+from tests.support.gateway_stage import PATIENCE, UNHURRIED, ScriptedModel, asks, gateway_stage, says
 from tests.support.redis_server import RedisServer
 
 
 async def test_connection_beyond_the_limit_is_closed_with_1013(redis_url: str) -> None:
     async with gateway_stage(redis_url, ScriptedModel(says("A."))) as stage, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(stage.client()) for _ in range(100)]
-        async with connect(stage.url) as late:
+        async with connect(stage.url, **UNHURRIED) as late:
             with pytest.raises(ConnectionClosed) as closed:
                 async with asyncio.timeout(PATIENCE):
                     await late.recv()
@@ -57,7 +57,7 @@ async def test_client_that_does_not_read_is_cut_off(redis_url: str, monkeypatch:
         narrow = socket.socket()
         narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         narrow.connect(("127.0.0.1", stage.gateway.port))
-        async with connect(stage.url, sock=narrow, max_queue=1, close_timeout=0.1, ping_interval=None) as deaf:
+        async with connect(stage.url, sock=narrow, max_queue=1, close_timeout=0.1, **UNHURRIED) as deaf:
             frame = json.dumps({"type": "register_tools", "tools": [{"name": "x" * 64}] * 256})
             with pytest.raises(ConnectionClosed):
                 async with asyncio.timeout(PATIENCE):
@@ -84,7 +84,10 @@ async def test_silent_peer_is_pinged_and_closed(redis_url: str) -> None:
 
 
 async def test_plain_http_gets_health_page_or_a_hint(redis_url: str) -> None:
-    async with gateway_stage(redis_url, ScriptedModel(says("A."))) as stage, httpx2.AsyncClient() as http:
+    async with (
+        gateway_stage(redis_url, ScriptedModel(says("A."))) as stage,
+        httpx2.AsyncClient(timeout=PATIENCE) as http,
+    ):
         base = stage.url.replace("ws://", "http://")
         assert (await http.get(f"{base}/healthz")).json() == {"status": "alive"}
         assert (await http.get(f"{base}/readyz")).json() == {"status": "ready"}
@@ -139,7 +142,7 @@ async def test_end_waits_for_the_answers_and_takes_nobody_new(redis_url: str) ->
             leaving = group.create_task(stage.gateway.drain(PATIENCE))
             while not stage.gateway.draining:
                 await asyncio.sleep(0)
-            async with connect(stage.url) as late:
+            async with connect(stage.url, **UNHURRIED) as late:
                 with pytest.raises(ConnectionClosed) as closed:
                     await late.recv()
             assert closed.value.rcvd is not None
@@ -243,7 +246,7 @@ async def test_service_goes_on_without_redis(own_redis: RedisServer) -> None:
             await client.socket.send('{"type": "text_input", "text": "two"}')
             while json.loads(await client.socket.recv())["type"] != "llm_response":
                 pass
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=PATIENCE) as http:
             assert (await http.get(f"{stage.url.replace('ws', 'http')}/readyz")).status_code == 503
 
 

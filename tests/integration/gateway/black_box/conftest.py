@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.support.gateway_client import GatewayClient, gateway_client
-from tests.support.gateway_process import GatewayProcess, gateway_process, hasty_settings
+from tests.support.gateway_process import GatewayProcess, gateway_process, hasty_settings, unusual_settings
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import running
 from tests.support.redis_server import RedisServer
@@ -34,18 +34,25 @@ async def client(gateway: GatewayProcess) -> AsyncIterator[GatewayClient]:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """The Redis that `hasty` and `twin` share."""
+    """The Redis that `hasty`, `unusual` and `twin` share."""
     with running(RedisServer(tmp_path_factory.mktemp("store"))) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def hasty(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm, store: RedisServer) -> Iterator[GatewayProcess]:
-    """A gateway with limits so small that tests meet them, and with everything else set to something unusual."""
+    """A gateway with limits of tools and sessions in time so short that tests meet them."""
     with socket.create_server((LOOPBACK, 0)) as silent:
         settings = hasty_settings(llm.url, store.url, f"http://{LOOPBACK}:{silent.getsockname()[1]}")
         with gateway_process(tmp_path_factory.mktemp("hasty"), **settings) as process:
             yield process
+
+
+@pytest.fixture(scope="session")
+def unusual(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm, store: RedisServer) -> Iterator[GatewayProcess]:
+    """A gateway with limits in number so small that tests meet them, and with everything else set unusually."""
+    with gateway_process(tmp_path_factory.mktemp("unusual"), **unusual_settings(llm.url, store.url)) as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.support.gateway_client import LIMIT, GatewayClient, gateway_client
 from tests.support.gateway_process import GatewayProcess
+from tests.support.gateway_stage import UNHURRIED
 from tests.support.openai_server import Answer
 from tests.support.scripted_llm import ScriptedLlm
 
@@ -18,7 +19,7 @@ MEGABYTE = 1024 * 1024
 
 @pytest.mark.requirement("GW-001", "GW-002")
 async def test_the_first_message_says_connected_and_names_the_session(gateway: GatewayProcess) -> None:
-    async with connect(gateway.url, proxy=None) as socket, asyncio.timeout(LIMIT):
+    async with connect(gateway.url, proxy=None, **UNHURRIED) as socket, asyncio.timeout(LIMIT):
         first = json.loads(await socket.recv())
     assert (first["type"], first["status"]) == ("status", "connected")
     assert set(first) == {"type", "status", "data", "timestamp"}

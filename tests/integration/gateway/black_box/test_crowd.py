@@ -9,6 +9,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.support.gateway_client import BATTERY, LIMIT, GatewayClient, gateway_client
 from tests.support.gateway_process import MOST_CONNECTIONS, GatewayProcess
+from tests.support.gateway_stage import UNHURRIED
 from tests.support.openai_server import spoken
 from tests.support.scripted_llm import ScriptedLlm, asks
 
@@ -17,7 +18,7 @@ MOST = 100
 
 async def refusal(url: str) -> int:
     """Return the close code that a connection too many gets."""
-    async with asyncio.timeout(LIMIT), connect(url, proxy=None) as socket:
+    async with asyncio.timeout(LIMIT), connect(url, proxy=None, **UNHURRIED) as socket:
         with pytest.raises(ConnectionClosed) as closed:
             await socket.recv()
     assert closed.value.rcvd
@@ -25,19 +26,19 @@ async def refusal(url: str) -> int:
 
 
 @pytest.mark.requirement("GW-007")
-async def test_one_connection_too_many_is_closed_with_1013(hasty: GatewayProcess) -> None:
+async def test_one_connection_too_many_is_closed_with_1013(unusual: GatewayProcess) -> None:
     async with AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(gateway_client(hasty.url)) for _ in range(MOST_CONNECTIONS)]
-        assert await refusal(hasty.url) == 1013
+        clients = [await stack.enter_async_context(gateway_client(unusual.url)) for _ in range(MOST_CONNECTIONS)]
+        assert await refusal(unusual.url) == 1013
         assert "还在" in (await clients[0].turn("还在")).content
 
 
 @pytest.mark.requirement("GW-007")
-async def test_who_leaves_makes_room(hasty: GatewayProcess) -> None:
+async def test_who_leaves_makes_room(unusual: GatewayProcess) -> None:
     async with AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(gateway_client(hasty.url)) for _ in range(MOST_CONNECTIONS)]
+        clients = [await stack.enter_async_context(gateway_client(unusual.url)) for _ in range(MOST_CONNECTIONS)]
         await clients[0].socket.close()
-        async with gateway_client(hasty.url) as newcomer:
+        async with gateway_client(unusual.url) as newcomer:
             assert await newcomer.settled() == []
 
 

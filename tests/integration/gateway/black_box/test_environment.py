@@ -41,7 +41,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What `fleet settings` shows where nothing is set."""
     home = {"HOME": str(tmp_path_factory.mktemp("home")), "PATH": "/usr/bin:/bin"}
     command = [sys.executable, "-m", "fleet", "settings"]
-    text = subprocess.run(command, env=home, capture_output=True, text=True, check=True, timeout=60).stdout
+    text = subprocess.run(command, env=home, capture_output=True, text=True, check=True, timeout=240).stdout
     return dict(line.split(" = ", 1) for line in text.splitlines() if re.match(r"\w+ = ", line))
 
 
@@ -63,7 +63,7 @@ def test_the_model_has_the_documents_defaults() -> None:
 
 @pytest.mark.requirement("GW-170")
 async def test_the_test_client_is_served_beside_the_api(gateway: GatewayProcess) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=240) as http:
         page = await http.get(f"http://127.0.0.1:{gateway.port}/test")
     assert page.status_code == 200
     assert page.headers["content-type"].startswith("text/html")
@@ -79,8 +79,8 @@ async def test_a_gateway_runs_alone(gateway: GatewayProcess, client: GatewayClie
 
 
 @pytest.mark.requirement("GW-162")
-async def test_the_models_settings_reach_the_model(hasty: GatewayProcess, llm: ScriptedLlm) -> None:
-    async with gateway_client(hasty.url) as client:
+async def test_the_models_settings_reach_the_model(unusual: GatewayProcess, llm: ScriptedLlm) -> None:
+    async with gateway_client(unusual.url) as client:
         await client.turn("环境变量里的模型")
         await client.turn("第二句也在上下文里")
     (request,) = llm.heard("环境变量里的模型")
@@ -123,10 +123,10 @@ async def test_the_log_has_the_level_that_is_set(bare: GatewayProcess) -> None:
 
 
 @pytest.mark.requirement("GW-164")
-async def test_the_log_is_json_and_holds_nothing_that_was_said(hasty: GatewayProcess) -> None:
-    async with gateway_client(hasty.url) as client:
+async def test_the_log_is_json_and_holds_nothing_that_was_said(unusual: GatewayProcess) -> None:
+    async with gateway_client(unusual.url) as client:
         await client.turn("这句话不进日志")
-    lines = [json.loads(line) for line in hasty.written]
+    lines = [json.loads(line) for line in unusual.written]
     assert lines
     assert all(line["message"] and line["level"] for line in lines)
     assert "这句话不进日志" not in str(lines)

@@ -10,6 +10,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.support.gateway_client import BATTERY, LIMIT, VOLUME
 from tests.support.gateway_process import GatewayProcess
+from tests.support.gateway_stage import UNHURRIED
 from tests.support.openai_server import spoken
 from tests.support.scripted_llm import ScriptedLlm, asks, roles
 
@@ -68,7 +69,7 @@ class ReadingClient:
 
 @pytest.mark.requirement("GW-150")
 async def test_a_client_that_reads_message_by_message(gateway: GatewayProcess, llm: ScriptedLlm) -> None:
-    async with connect(gateway.url, proxy=None) as socket, asyncio.timeout(LIMIT):
+    async with connect(gateway.url, proxy=None, **UNHURRIED) as socket, asyncio.timeout(LIMIT):
         client = ReadingClient(socket)
         assert await client.begin() == 2
         assert [await client.ask(question) for question in QUESTIONS] == list(ANSWERS)
@@ -94,7 +95,11 @@ async def test_a_client_that_is_driven_by_events(gateway: GatewayProcess) -> Non
             pass
         return message
 
-    async with connect(gateway.url, proxy=None) as socket, asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
+    async with (
+        connect(gateway.url, proxy=None, **UNHURRIED) as socket,
+        asyncio.timeout(LIMIT),
+        asyncio.TaskGroup() as group,
+    ):
         listener = group.create_task(listen(socket), name="listener")
         session = (await event("status"))["data"]["session_id"]
         await socket.send(json.dumps({"type": "register_tools", "tools": TOOLS}))
@@ -126,7 +131,7 @@ async def test_an_embedded_client_that_talks_without_waiting(gateway: GatewayPro
     """The manner of 10.3: JSON with line breaks, tools registered at once, and a text after each message that came."""
     texts, answers, session = 0, [], ""
 
-    async with connect(gateway.url, proxy=None) as socket, asyncio.timeout(LIMIT):
+    async with connect(gateway.url, proxy=None, **UNHURRIED) as socket, asyncio.timeout(LIMIT):
 
         async def send(message: dict[str, Any]) -> None:
             await socket.send(json.dumps(message, indent="\t", ensure_ascii=False))

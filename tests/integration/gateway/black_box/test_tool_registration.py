@@ -165,8 +165,8 @@ async def test_thirty_two_tools_are_registered_and_no_more(client: GatewayClient
 
 
 @pytest.mark.requirement("GW-069")
-async def test_the_limit_counts_over_several_messages(hasty: GatewayProcess) -> None:
-    async with gateway_client(hasty.url) as client:
+async def test_the_limit_counts_over_several_messages(unusual: GatewayProcess) -> None:
+    async with gateway_client(unusual.url) as client:
         names = [f"part_{number}" for number in range(MOST_TOOLS + 1)]
         found = [statuses(await client.register(tool(name)))[name] for name in names[:MOST_TOOLS]]
         last = await client.register(tool(names[-1]))
