@@ -152,7 +152,9 @@ async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[At
         site.worker(**told["worker"])
         site.start("front", FLEET_MQTT_HOST=LOOPBACK, FLEET_MQTT_PORT=str(front), **told["front"])
         await asyncio.to_thread(until, lambda: all(ready(port) for port in ports.values()), LIMIT)
-        async with httpx2.AsyncClient(base_url=f"http://{LOOPBACK}:{site.http_port}", trust_env=False) as client:
+        async with httpx2.AsyncClient(
+            base_url=f"http://{LOOPBACK}:{site.http_port}", trust_env=False, timeout=LIMIT
+        ) as client:
             yield Attacked(site, ports, client, front, edge.udp_port)
 
 

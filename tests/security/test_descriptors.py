@@ -2,10 +2,12 @@
 
 import resource
 import socket
+import time
 from pathlib import Path
 
 import pytest
 
+from fleet.adapters.net.descriptors import LOG_SECONDS
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.role_process import started
 from tests.support.role_site import role_site
@@ -29,23 +31,24 @@ def test_a_role_without_file_descriptors_says_so_and_serves_again(tmp_path: Path
             FLEET_MQTT_HOST=LOOPBACK,
             CLOUD_LOG_LEVEL="debug",
         )
-        until(lambda: _answers(health), 60)
+        until(lambda: _answers(health))
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
-        strangers = [socket.create_connection((LOOPBACK, port), timeout=60) for _ in range(2 * LIMIT)]
+        begun = time.monotonic()
+        strangers = [socket.create_connection((LOOPBACK, port), timeout=240) for _ in range(2 * LIMIT)]
         started(process, SHORT)
-        [line] = [line for line in process.lines if line["message"] == SHORT]
+        line = next(line for line in process.lines if line["message"] == SHORT)
         assert line["level"] == "error"
         assert line["limit"] == LIMIT
         assert "ulimit -n" in line["advice"]
         for stranger in strangers:
             stranger.close()
         started(process, "file descriptors are free again")
-        until(lambda: _answers(health), 60)
-        with socket.create_connection((LOOPBACK, port), timeout=60) as visitor:
+        until(lambda: _answers(health))
+        with socket.create_connection((LOOPBACK, port), timeout=240) as visitor:
             visitor.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-            visitor.settimeout(60)
+            visitor.settimeout(240)
             visitor.recv(1)  # an answer, or an end in order: nobody refuses it
-        assert process.count(SHORT) == 1
+        assert process.count(SHORT) <= 1 + (time.monotonic() - begun) / LOG_SECONDS
 
 
 def _answers(port: int) -> bool:

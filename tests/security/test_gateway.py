@@ -13,17 +13,20 @@ from websockets.frames import Opcode
 
 from fleet.adapters.redis.sessions.gateway_sessions import BegunSessions
 from fleet.core.rates import Rate
+from fleet.roles.gateway.port import entrance
 from fleet.roles.gateway.port.connection_limits import ClientLimits
 from tests.support.attacked_api import closed
-from tests.support.attacked_gateway import ELSEWHERE, LIMIT, attacked_gateway, frame, head
+from tests.support.attacked_gateway import ELSEWHERE, LIMIT, AttackedGateway, attacked_gateway, frame, head
 from tests.support.descriptors import Descriptors
 from tests.support.gateway_client import gateway_client
 from tests.support.gateway_process import gateway_process
+from tests.support.gateway_stage import patient_limits
 from tests.support.own_certificate import write_certificate
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.scraped import scrape
 
 MANY = 200
+_AWAY = "fleet_gateway_turned_away"
 PING = frame(Opcode.PING, bytes(125))
 ASK = frame(Opcode.TEXT, b'{"type":"ping"}')
 BEGINNINGS = {
@@ -36,7 +39,7 @@ BEGINNINGS = {
 
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
 async def test_who_opens_no_websocket_is_put_out(redis_url: str, beginning: bytes) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(head=1.0, passing=MANY), cloud_max_connections=2) as site:
+    async with attacked_gateway(redis_url, patient_limits(head=1.0, passing=MANY), cloud_max_connections=2) as site:
         strangers = [await site.connect() for _ in range(MANY - 1)]
         for _, writer in strangers:
             writer.write(beginning)
@@ -47,7 +50,7 @@ async def test_who_opens_no_websocket_is_put_out(redis_url: str, beginning: byte
 
 
 async def test_a_head_that_trickles_is_put_out(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(head=0.5)) as site:
+    async with attacked_gateway(redis_url, patient_limits(head=0.5)) as site:
         reader, writer = await site.connect()
         raw = head()[:-2] + b"X-More: 1\r\n" * 100_000
         async with asyncio.timeout(LIMIT):
@@ -60,7 +63,7 @@ async def test_a_head_that_trickles_is_put_out(redis_url: str) -> None:
 
 
 async def test_a_head_without_an_end_is_not_kept(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(head_bytes=4096)) as site:
+    async with attacked_gateway(redis_url, patient_limits(head_bytes=4096)) as site:
         reader, writer = await site.connect()
         writer.write(head()[:-2] + b"X-More: %s\r\n" % bytes([120] * 1000) * 100)
         assert await closed(reader, writer) == b""
@@ -77,7 +80,7 @@ async def test_a_head_that_lies_is_refused(redis_url: str) -> None:
         "chunks": head(Transfer_Encoding="chunked"),
         "another version": head(Sec_WebSocket_Version="8"),
     }
-    async with attacked_gateway(redis_url, ClientLimits(head=0.5, goodbye=0.3)) as site:
+    async with attacked_gateway(redis_url, patient_limits(goodbye=0.3)) as site:
         for lie in lies.values():
             reader, writer = await site.connect()
             writer.write(lie)
@@ -88,7 +91,7 @@ async def test_a_head_that_lies_is_refused(redis_url: str) -> None:
 
 
 async def test_sockets_that_never_upgrade_take_no_clients_place(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(passing=20), cloud_max_connections=2) as site:
+    async with attacked_gateway(redis_url, patient_limits(passing=20), cloud_max_connections=2) as site:
         strangers = [await site.connect() for _ in range(100)]
         await site.counted("crowded out", 80)
         async with asyncio.timeout(LIMIT), site.stage.client() as one, site.stage.client() as two:
@@ -99,7 +102,7 @@ async def test_sockets_that_never_upgrade_take_no_clients_place(redis_url: str) 
 
 
 async def test_a_client_that_says_goodbye_and_stays_is_put_out(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(goodbye=0.3), cloud_max_connections=1) as site:
+    async with attacked_gateway(redis_url, patient_limits(goodbye=0.3), cloud_max_connections=1) as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.CLOSE))
         await site.serves()
@@ -119,7 +122,7 @@ BEGUN = {
 
 @pytest.mark.parametrize("begun", BEGUN.values(), ids=BEGUN)
 async def test_what_is_begun_must_be_finished(redis_url: str, begun: bytes) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(message=0.5)) as site:
+    async with attacked_gateway(redis_url, patient_limits(message=0.5)) as site:
         reader, writer = await site.open()
         writer.write(begun)
         await site.counted("message too slow")
@@ -127,7 +130,7 @@ async def test_what_is_begun_must_be_finished(redis_url: str, begun: bytes) -> N
 
 
 async def test_a_message_in_fragments_must_end_though_pings_come_between(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(message=0.5)) as site:
+    async with attacked_gateway(redis_url, patient_limits(message=0.5)) as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.TEXT, b"[", final=False))
         async with asyncio.timeout(LIMIT):
@@ -138,23 +141,34 @@ async def test_a_message_in_fragments_must_end_though_pings_come_between(redis_u
 
 
 async def test_a_client_that_finished_its_message_may_be_silent(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(message=1.0), cloud_ping_interval=0.3) as site:
-        reader, writer = await site.open()
-        for message in (PING, ASK, PING):
-            writer.write(message[:4])
-            await site.until(lambda: bool(site.clients) and not site.clients[0]._edges.between)
-            writer.write(message[4:])
-            await site.until(lambda: site.clients[0]._edges.between)
+    async with attacked_gateway(redis_url, patient_limits(message=1.0), cloud_ping_interval=0.3) as site:
         async with asyncio.timeout(LIMIT):
+            # On a busy machine even these messages may take too long; then it is another client's turn.
+            while True:
+                reader, writer = await site.open()
+                for message in (PING, ASK, PING):
+                    await finish(site, writer, message)
+                if not reader.at_eof() and site.clients:
+                    break
+                writer.close()
+            before = site.counts["message too slow"]
             for _ in range(5):
                 await reader.readuntil(b"\x89\x04")  # a ping of the gateway
                 writer.write(frame(Opcode.PONG, await reader.readexactly(4)))
-        assert not site.counts["message too slow"]
+        assert site.counts["message too slow"] == before
         writer.close()
 
 
+async def finish(site: AttackedGateway, writer: asyncio.StreamWriter, message: bytes) -> None:
+    """Send a message in two pieces, unless the gateway ends the only client before."""
+    writer.write(message[:4])
+    await site.until(lambda: not site.clients or not site.clients[0]._edges.between)
+    writer.write(message[4:])
+    await site.until(lambda: not site.clients or site.clients[0]._edges.between)
+
+
 async def test_fragments_without_bytes_do_not_go_on_for_ever(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(goodbye=0.3)) as site:
+    async with attacked_gateway(redis_url, patient_limits(goodbye=0.3)) as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.TEXT, b"[", final=False) + frame(Opcode.CONT, final=False) * 20_000)
         await closed(reader, writer)
@@ -162,7 +176,7 @@ async def test_fragments_without_bytes_do_not_go_on_for_ever(redis_url: str) -> 
 
 
 async def test_who_pings_and_never_reads_is_put_out_and_fills_nothing(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(unread=0.5, controls=Rate(100_000, 1_000_000))) as site:
+    async with attacked_gateway(redis_url, patient_limits(unread=0.5, controls=Rate(100_000, 1_000_000))) as site:
         _, writer = await site.open()
         writer.transport.pause_reading()
         most = 0
@@ -181,7 +195,7 @@ async def test_who_pings_and_never_reads_is_put_out_and_fills_nothing(redis_url:
 
 
 async def test_pings_without_end_are_put_out(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, ClientLimits(controls=Rate(0.1, 50))) as site:
+    async with attacked_gateway(redis_url, patient_limits(controls=Rate(0.001, 50))) as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.PING) * 40_000)
         await site.counted("too many pings")
@@ -189,7 +203,7 @@ async def test_pings_without_end_are_put_out(redis_url: str) -> None:
 
 
 async def test_frames_that_come_at_once_are_not_all_kept(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, rate_gateway="0.1/1") as site:
+    async with attacked_gateway(redis_url, rate_gateway="0.001/1") as site:
         reader, writer = await site.open()
         writer.write(frame(Opcode.TEXT) * 40_000)
         most = 0
@@ -203,7 +217,7 @@ async def test_frames_that_come_at_once_are_not_all_kept(redis_url: str) -> None
 
 
 async def test_too_many_messages_get_an_error_and_are_read_later(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, rate_gateway="0.01/5") as site, site.stage.client() as client:
+    async with attacked_gateway(redis_url, rate_gateway="0.001/5") as site, site.stage.client() as client:
         for _ in range(6):
             await client.send("ping")
         got = [await client.next() for _ in range(6)]
@@ -242,7 +256,7 @@ async def test_a_message_beyond_the_limit_is_not_kept(redis_url: str) -> None:
 
 async def test_one_address_takes_not_all_places(redis_url: str) -> None:
     async with (
-        attacked_gateway(redis_url, ClientLimits(goodbye=0.3), gateway_each=3) as site,
+        attacked_gateway(redis_url, patient_limits(goodbye=0.3), gateway_each=3) as site,
         AsyncExitStack() as stack,
     ):
         for _ in range(3):
@@ -258,7 +272,7 @@ async def test_one_address_takes_not_all_places(redis_url: str) -> None:
 async def test_by_default_one_address_takes_a_quarter_of_the_places_and_a_proxy_all(redis_url: str) -> None:
     stranger = ("127.0.0.3", 0)
     async with (
-        attacked_gateway(redis_url, ClientLimits(goodbye=0.3), cloud_max_connections=40) as site,
+        attacked_gateway(redis_url, patient_limits(goodbye=0.3), cloud_max_connections=40) as site,
         AsyncExitStack() as stack,
     ):
         for _ in range(10):
@@ -296,7 +310,10 @@ async def test_an_ipv6_network_counts_as_one_address(redis_url: str) -> None:
         assert len(site.clients) == 2
 
 
-async def test_guessing_tokens_is_slowed_down_for_the_address_that_guesses(redis_url: str, tmp_path: Path) -> None:
+async def test_guessing_tokens_is_slowed_down_for_the_address_that_guesses(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entrance, "WRONG_TOKENS", Rate(0.001, entrance.WRONG_TOKENS.burst))
     tokens = {"gateway_tokens": True, "operator_tokens_file": tmp_path / "tokens"}
     async with attacked_gateway(redis_url, **tokens) as site:
         got = []
@@ -312,7 +329,7 @@ async def test_guessing_tokens_is_slowed_down_for_the_address_that_guesses(redis
 
 async def test_silence_before_tls_keeps_nobody_out(redis_url: str, tmp_path: Path) -> None:
     shown = write_certificate(tmp_path, "127.0.0.1", datetime.now(UTC) + timedelta(days=60))
-    async with attacked_gateway(redis_url, ClientLimits(tls=0.5), cloud_max_connections=2, **shown) as site:
+    async with attacked_gateway(redis_url, patient_limits(tls=0.5), cloud_max_connections=2, **shown) as site:
         port = site.stage.gateway.ports.tls_number
         strangers = [await site.connect(port) for _ in range(MANY)]
         for _, writer in strangers[::2]:
@@ -334,7 +351,9 @@ def test_a_gateway_of_its_own_withstands_strangers_and_counts_them(tmp_path: Pat
             stranger.sendall(beginning)
         asyncio.run(two_clients(process.url))
         found = scrape(metrics)
-        assert found.value("fleet_gateway_turned_away_total", reason="crowded_out") >= 300 - ClientLimits().passing
+        # On a busy machine some of them have said nothing for too long before others come.
+        turned_away = [found.value(f"{_AWAY}_total", reason=reason) for reason in ("crowded_out", "no_request")]
+        assert sum(turned_away) >= 300 - ClientLimits().passing
         stack.close()
         asyncio.run(here.no_more(spare=8))
 

@@ -62,7 +62,7 @@ async def test_texts_of_a_client_that_left_take_no_memory(redis_url: str) -> Non
 
 
 async def test_of_a_client_that_is_faster_than_it_may_be_one_message_is_kept(redis_url: str) -> None:
-    async with attacked_gateway(redis_url, rate_gateway="0.1/1") as site:
+    async with attacked_gateway(redis_url, rate_gateway="0.001/1") as site:
         reader, writer = await site.open()
         message = frame(Opcode.TEXT, b'"' + b"x" * (LARGEST - 2) + b'"')
         for _ in range(8):

@@ -114,7 +114,7 @@ async def test_a_registrars_tools_are_bounded_as_a_devices_are(redis_url: str) -
 
 async def test_a_large_message_counts_as_many(redis_url: str) -> None:
     async with (
-        gateway_stage(redis_url, ScriptedModel(says("A.")), rate_gateway="0.01/200") as stage,
+        gateway_stage(redis_url, ScriptedModel(says("A.")), rate_gateway="0.001/200") as stage,
         stage.client() as client,
     ):
         assert refused(await register(client, tool("large", title="x" * 1_000_000)))
@@ -125,7 +125,7 @@ async def test_a_large_message_counts_as_many(redis_url: str) -> None:
 
 async def test_a_small_allowance_takes_a_large_message_too(redis_url: str) -> None:
     async with (
-        gateway_stage(redis_url, ScriptedModel(says("A.")), rate_gateway="0.01/5") as stage,
+        gateway_stage(redis_url, ScriptedModel(says("A.")), rate_gateway="0.001/5") as stage,
         stage.client() as client,
     ):
         assert refused(await register(client, tool("large", title="x" * 1_000_000)))

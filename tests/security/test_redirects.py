@@ -12,7 +12,7 @@ from fleet.ground.errors import FleetError
 from tests.security import test_answers
 from tests.security.test_answers import CLIENTS
 
-LIMIT = 60.0
+LIMIT = 240.0
 QUIET = {"emqx", "kubernetes", "mcp"}
 """Their failures do not show where the redirect leads."""
 

@@ -81,7 +81,7 @@ async def test_lists_without_an_end_fill_no_memory_and_cost_no_shard(tmp_path: P
         before, owned = memory(worker.pid), fences(site)
         attackers = await attack(site, **how)
         await introduce(site, "02:00:00:00:00:02")
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(240):
             while any(not attacker.answered for attacker in attackers):
                 await asyncio.sleep(0.1)
         await introduce(site, "02:00:00:00:00:03")
