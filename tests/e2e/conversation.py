@@ -9,9 +9,8 @@ from fleet.workbench.sim.profiles.profile import find_profile
 from fleet.workbench.sim.records.turns import Turn
 from tests.support.fleet_process import FleetProcess
 from tests.support.offline_speech import to_16k, whisper
+from tests.support.waking import broken_rules, wake_up
 
-OF_TIME = ("underrun", "audio-outside-speaking", "audio-before-clear")
-"""Rules that a device breaks by itself when it reads its two sockets late."""
 HELD_UP_MS = 100.0
 """A process that only waits and came later than this was on a machine too busy for speech without a gap."""
 
@@ -25,13 +24,11 @@ def new_mac() -> str:
 async def device_of(fleet: FleetProcess, profile: str = "P1") -> AsyncIterator[SimDevice]:
     """Power a device on and wake it; at the end check that the server broke none of the firmware's rules."""
     device = SimDevice(find_profile(profile), ota_url=fleet.ota, mac=new_mac())
-    async with device.running():
-        assert await device.wake()
+    async with device.running(240):
+        await wake_up(device)
         yield device
-        await device.hang_up()
-    broken = device.report.violations
-    if device.report.held_up_ms > HELD_UP_MS:
-        broken = [one for one in broken if one.rule not in OF_TIME]
+        await device.hang_up(240)
+    broken = broken_rules(device) if device.report.held_up_ms > HELD_UP_MS else device.report.violations
     assert not broken, broken
 
 

@@ -19,10 +19,11 @@ from tests.support.process import accepts
 from tests.support.recordings import recordings
 from tests.support.role_site import SHARDS, RoleSite, one_of_each_shard, role_site
 from tests.support.until import until
+from tests.support.waking import wake_up
 
 pytestmark = pytest.mark.scripted
 
-LIMIT = 120.0
+LIMIT = 240.0
 WORDS = recordings("en")[2].pcm()
 TONE = (b"\x00\x20" * 12 + b"\x00\xe0" * 12) * 250
 """A quarter of a second at 24 kHz."""
@@ -66,13 +67,13 @@ async def awake_on_two_edges(site: RoleSite, devices: Sequence[SimDevice], stack
             return store.hget(f"f:{{{shard_of(device.mac, SHARDS)}}}:s:{device.mac}", "edge")
 
         for device in devices:
-            await stack.enter_async_context(device.running())
-            assert await device.wake(seconds=LIMIT)
+            await stack.enter_async_context(device.running(LIMIT))
+            await wake_up(device)
         for _ in range(20):
             if edge_of(devices[0]) != edge_of(devices[1]):
                 return
             await devices[1].hang_up(LIMIT)
-            assert await devices[1].wake(seconds=LIMIT)
+            await wake_up(devices[1])
     raise AssertionError("both devices are on one edge")
 
 

@@ -16,10 +16,11 @@ from tests.support.process import accepts
 from tests.support.recordings import recordings
 from tests.support.role_site import RoleSite, role_site
 from tests.support.until import until
+from tests.support.waking import wake_up
 
 pytestmark = pytest.mark.scripted
 
-LIMIT = 120.0
+LIMIT = 240.0
 WORDS = recordings("en")[2].pcm()
 TONE = (b"\x00\x20" * 12 + b"\x00\xe0" * 12) * 250
 """A quarter of a second at 24 kHz."""
@@ -55,9 +56,9 @@ async def awake(site: RoleSite) -> AsyncIterator[SimDevice]:
     site.worker(FLEET_TOOL_POLICY="ask act")
     await asyncio.to_thread(until, lambda: site.edges() == 1 and accepts(site.http_port), LIMIT)
     device = SimDevice(find_profile("P1"), ota_url=site.ota, mac="02:00:00:00:00:01")
-    async with device.running():
+    async with device.running(LIMIT):
         device.board.volume = LOUD
-        assert await device.wake(seconds=LIMIT)
+        await wake_up(device)
         yield device
 
 
@@ -86,6 +87,6 @@ async def test_a_yes_of_another_session_makes_no_call(models: OpenAiServer, tmp_
         async with awake(site) as device:
             await say(models, device, COMMAND)
             await device.hang_up(LIMIT)
-            assert await device.wake(seconds=LIMIT)
+            await wake_up(device)
             assert (await say(models, device, "Yes, please.")).calls == []
             assert device.board.volume == LOUD

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-LIMIT = 180
+LIMIT = 540
 
 
 @pytest.mark.conversation

@@ -20,10 +20,11 @@ from fleet.workbench.sim.profiles.profile import find_profile
 from tests.support.mqtt_raw import RawClient
 from tests.support.ports import free_port
 from tests.support.redis_store import opened
-from tests.support.role_process import started
+from tests.support.role_process import RoleProcess
 from tests.support.role_site import SHARDS, RoleSite, role_site
 from tests.support.scraped import ready
 from tests.support.until import until
+from tests.support.waking import broken_rules, wake_up
 
 OLD_MAC, NEW_MAC = "02:00:00:00:0e:01", "02:00:00:00:0e:02"
 FIRST = "k1 the-first-key-of-this-test\n"
@@ -116,6 +117,12 @@ async def until_ready(ports: dict[str, int]) -> None:
     await asyncio.to_thread(until, lambda: all(ready(port) for port in ports.values()), LIMIT)
 
 
+def signs_with(role: RoleProcess, key: str) -> bool:
+    """Return whether a role has said that it signs with a key now."""
+    told = [str(line["keys"]) for line in role.lines if line["message"] == "keys changed"]
+    return bool(told) and told[-1].split(",")[0] == key
+
+
 async def passwords(site: RoleSite) -> dict[str, str]:
     """Return under which key each device that is connected has its password."""
     async with opened(site.redis.url) as store:
@@ -132,19 +139,18 @@ async def test_a_key_is_replaced_and_no_device_is_locked_out(site: RoleSite, rol
     new = SimDevice(find_profile("P1"), ota_url=site.ota, mac=NEW_MAC)
     first = CredentialKeys(FIRST).issue("device", OLD_MAC)
     [api] = [role for role in site.roles if role.role == "api"]
-    async with old.running():
+    async with old.running(LIMIT):
         # A conversation keeps it from being restarted, so both keys are in use for as long as this test likes.
-        assert await old.wake()
+        await wake_up(old)
         with rotating(site) as rotation:
             await rotation.until_told("signs now: k2")
-            await asyncio.to_thread(started, api, "keys changed")
-            await asyncio.to_thread(until, lambda: api.count("keys changed") == 2, LIMIT)
-            async with new.running():
+            await asyncio.to_thread(until, lambda: signs_with(api, "k2"), LIMIT)
+            async with new.running(LIMIT):
                 await rotation.until_told("devices with an older password: 1")
                 assert await passwords(site) == {OLD_MAC: "k1", NEW_MAC: "k2"}
                 assert CredentialKeys(keys_path(site).read_text()).ids == ("k2", "k1")
                 assert old.session, "the one that talks is not cut off"
-                assert await old.hang_up()
+                assert await old.hang_up(240)
                 assert await rotation.code() == 0, rotation.told
                 assert "retired: k1" in rotation.told
                 assert rotation.result == {"keys": [{"key": "k2", "state": "signs"}], "needed_by": []}
@@ -158,6 +164,6 @@ async def test_a_key_is_replaced_and_no_device_is_locked_out(site: RoleSite, rol
                 # The roles' own connections were under the old key, too.
                 await until_ready(roles)
                 for device in (old, new):
-                    assert await device.wake()
-                    assert await device.hang_up()
-    assert old.report.violations == new.report.violations == []
+                    await wake_up(device)
+                    assert await device.hang_up(240)
+    assert broken_rules(old) == broken_rules(new) == []

@@ -21,6 +21,7 @@ from tests.support.role_site import SHARDS, RoleSite, role_site
 from tests.support.scraped import ready
 from tests.support.scripted_server import ScriptedServer, page, tone
 from tests.support.until import until
+from tests.support.waking import broken_rules, wake_up
 
 NEW_MAC, OLD_MAC, AWAY_MAC = "02:00:00:00:0f:01", "02:00:00:00:0f:02", "02:00:00:00:0f:03"
 LIMIT = 240.0
@@ -80,7 +81,7 @@ async def test_an_idle_device_with_firmware_2_5_plays_it_and_no_other_is_sent_it
     url = files.ota_url.replace("/ota/", "/done.ogg")
     new = SimDevice(find_profile("P9"), ota_url=site.ota, mac=NEW_MAC)
     old = SimDevice(find_profile("P1"), ota_url=site.ota, mac=OLD_MAC)
-    async with new.running(), old.running():
+    async with new.running(LIMIT), old.running(LIMIT):
         code, said = await notify(site, NEW_MAC, url, "--subtitle", "0:Done.", "--subtitle", "300:Saved.", "--json")
         assert (code, json.loads(said)) == (0, {"devices": [{"mac": NEW_MAC, "sent": True}]})
         assert await new.until(LIMIT, lambda: bool(new.journal.find("notified")))
@@ -90,10 +91,10 @@ async def test_an_idle_device_with_firmware_2_5_plays_it_and_no_other_is_sent_it
 
         assert await notify(site, OLD_MAC, url) == (1, f"{OLD_MAC} has firmware 2.4.2; notifications need 2.5\n")
         assert await notify(site, AWAY_MAC, url) == (1, f"{AWAY_MAC} is not connected\n")
-        assert await new.wake()
+        await wake_up(new)
         assert await notify(site, NEW_MAC, url) == (1, f"{NEW_MAC} is in a conversation and would ignore it\n")
-        assert await new.hang_up()
+        assert await new.hang_up(240)
         code, said = await notify(site, NEW_MAC, "ftp://host/x.ogg")
         assert (code, said) == (2, "fleet: ftp://host/x.ogg is not an http or https address\n")
     assert len(new.journal.find("notify")) == 1
-    assert new.report.violations == old.report.violations == []
+    assert broken_rules(new) == broken_rules(old) == []

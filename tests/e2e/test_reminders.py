@@ -16,10 +16,11 @@ from tests.support.role_process import RoleProcess
 from tests.support.role_site import RoleSite, role_site
 from tests.support.scripted_server import tone
 from tests.support.until import until
+from tests.support.waking import wake_up
 
 pytestmark = pytest.mark.scripted
 
-LIMIT = 120.0
+LIMIT = 240.0
 WORDS = recordings("en")[2].pcm()
 TEXT = "Take the cake out of the oven."
 NEW, OLD = "02:00:00:00:0f:01", "02:00:00:00:0f:03"
@@ -46,7 +47,7 @@ def models() -> Iterator[OpenAiServer]:
 
 async def wish(device: SimDevice) -> None:
     """Say what to be reminded of, and end the session."""
-    assert await device.wake(seconds=LIMIT)
+    await wake_up(device)
     turn = await device.say(WORDS, seconds=LIMIT)
     assert turn.outcome == "answered", turn
     await device.hang_up(LIMIT)
@@ -65,7 +66,7 @@ async def test_devices_are_told_once_though_worker_and_redis_were_killed(models:
         new, old = (
             SimDevice(find_profile(profile), ota_url=site.ota, mac=mac) for profile, mac in (("P9", NEW), ("P1", OLD))
         )
-        async with new.running(), old.running():
+        async with new.running(LIMIT), old.running(LIMIT):
             for device in (new, old):
                 await wish(device)
             first.kill()

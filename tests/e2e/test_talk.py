@@ -16,6 +16,7 @@ from websockets.typing import Subprotocol
 
 from fleet.adapters.speech.opus import Decoder, Encoder
 from fleet.wire.voice_websocket import TAKEN_OVER
+from tests.support.gateway_stage import UNHURRIED
 from tests.support.openai_server import OpenAiServer
 from tests.support.ports import LOOPBACK
 from tests.support.recordings import recordings
@@ -23,7 +24,7 @@ from tests.support.talk_site import HEARD, SAID, TONE, talk_models, talk_site
 
 pytestmark = pytest.mark.scripted
 
-LIMIT = 120.0
+LIMIT = 240.0
 FRAME_MS = 60
 HELLO_AUDIO = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": FRAME_MS}
 HELLO = {
@@ -93,7 +94,7 @@ async def ticket(client: httpx2.AsyncClient) -> dict[str, Any]:
 
 def socket_of(talk: dict[str, Any]) -> connect:
     offered = [Subprotocol("fleet.gateway"), Subprotocol(f"fleet.ticket.{talk['ticket']}")]
-    return connect(f"ws://{LOOPBACK}:{talk['port']}{talk['path']}", subprotocols=offered, proxy=None)
+    return connect(f"ws://{LOOPBACK}:{talk['port']}{talk['path']}", subprotocols=offered, proxy=None, **UNHURRIED)
 
 
 async def test_a_page_talks_and_is_a_device_like_all_others(models: OpenAiServer, tmp_path: Path) -> None:
@@ -147,7 +148,8 @@ async def test_a_ticket_is_valid_once_and_none_but_a_ticket_opens_the_door(
         flood = Page(await stack.enter_async_context(socket_of(await ticket(client))))
         session = (await flood.greet())["session_id"]
         with pytest.raises(Exception, match="too many messages"):
-            for _ in range(200):
+            # Until it is cut off: a busy machine reads so slowly that a few hundred are not too many.
+            for _ in range(20_000):
                 await flood.tell({"session_id": session, "type": "abort"})
             await flood.until("none")
         # A token has one device: its newer page takes the place of the older one.
@@ -168,7 +170,7 @@ async def connect_once(talk: dict[str, Any]) -> None:
 async def test_a_talk_ends_with_its_token(models: OpenAiServer, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(talk_site(tmp_path, models))
-        for seconds in (5, 10, 20, 40):  # a slow machine may need longer until it talks
+        for seconds in (5, 10, 20, 40, 80, 160):  # a slow machine may need longer until it talks
             wanted = {"name": f"page-{seconds}", "scopes": ["devices:command"]}
             expires = datetime.now(UTC) + timedelta(seconds=seconds)
             made = (await client.post("tokens", json=wanted | {"expires": expires.isoformat()})).json()

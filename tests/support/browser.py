@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
-LIMIT = 120.0
+LIMIT = 240.0
 """Seconds: other tests may take the processors meanwhile."""
 
 _UNNAMED = """() => [...document.querySelectorAll('button, input, select, textarea, summary, [role=log]')]

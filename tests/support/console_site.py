@@ -47,7 +47,7 @@ from tests.support.patience import REDIS, SQL, lengthen
 
 T = TypeVar("T")
 Kind = Literal["full", "shown", "empty", "new"]
-LIMIT = 120.0
+LIMIT = 240.0
 FIRST = mac_number("02:00:00:00:00:01")
 COUNT = 64
 SETTINGS = {"rate_control": "10000/100000", "http_public": "http://192.0.2.7:8002"}

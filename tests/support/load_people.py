@@ -29,6 +29,7 @@ from tests.support.gateway_client import BATTERY, gateway_client
 from tests.support.load_site import REFUSED, LoadSite
 from tests.support.ports import LOOPBACK
 from tests.support.redis_store import opened
+from tests.support.waking import wake_up
 
 BAD_AIR = Faults(loss=0.03, reorder=0.03, duplicate=0.05, forged=0.05, broken_json=0.3)
 TURNS = 2
@@ -83,7 +84,7 @@ async def talk_through_bad_air(site: LoadSite, context: CheckContext, seed: int)
     mac = f"02:00:00:00:01:{seed:02x}"
     device = SimDevice(context.profile, ota_url=context.setup.ota_url, mac=mac, seed=seed, faults=BAD_AIR)
     async with device.running():
-        assert await device.wake()
+        await wake_up(device)
         await asyncio.to_thread(site.until_discovered, mac)
         for _ in range(TURNS):
             rounds = (Round(calls=(("get_device_status", {}),)), Round("All is well."))

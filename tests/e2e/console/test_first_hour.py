@@ -21,6 +21,7 @@ from tests.support.openai_server import Answer, Request, run_openai_server, spok
 from tests.support.recordings import recordings
 from tests.support.sim_house import SimHouse, sim_house
 from tests.support.talk_site import TONE
+from tests.support.waking import wake_up
 
 pytestmark = pytest.mark.slow
 LIMIT = 180_000.0
@@ -145,9 +146,9 @@ class Stranger:
         device = self._house.devices[0]
 
         async def talk() -> Turn:
-            assert await device.wake(seconds=LIMIT / 1000)
+            await wake_up(device)
             turn = await device.say(recordings("en")[2].pcm(), LIMIT / 1000)
-            await device.hang_up()
+            await device.hang_up(240)
             return turn
 
         return self._house.run(talk())
