@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.ports import LOOPBACK
-from tests.support.process import STOP_SECONDS
 
-READY_SECONDS = 120.0
+READY_SECONDS = 240.0
+STOP_SECONDS = 10
 
 
 @functools.cache
@@ -111,7 +111,7 @@ class ServerContainer:
 
     def stop(self) -> None:
         if self._made:
-            self._container.get_wrapped_container().stop(timeout=int(STOP_SECONDS))
+            self._container.get_wrapped_container().stop(timeout=STOP_SECONDS)
 
     def kill(self) -> None:
         """End the server at once (SIGKILL)."""

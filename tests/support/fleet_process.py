@@ -18,7 +18,7 @@ from typing import Any
 from tests.support.ports import free_port
 
 START_SECONDS = 240.0
-STOP_SECONDS = 60.0
+STOP_SECONDS = 240.0
 
 
 class FleetProcess:
@@ -95,7 +95,7 @@ class FleetProcess:
     def wait(self, seconds: float = STOP_SECONDS) -> int:
         """Return the exit code, when it comes."""
         code = self._process.wait(seconds)
-        self._reader.join(5)
+        self._reader.join(STOP_SECONDS)
         return code
 
     def interrupt(self) -> int:

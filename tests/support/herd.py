@@ -107,7 +107,7 @@ class Herd:
             for _ in range(burst):
                 member.say()
 
-    async def until_answered(self, seconds: float = 120.0) -> None:
+    async def until_answered(self, seconds: float = 240.0) -> None:
         """Wait until every word was answered, or until nothing more can be hoped for."""
         try:
             async with asyncio.timeout(seconds):

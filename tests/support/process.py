@@ -16,7 +16,7 @@ import pytest
 from tests.support.ports import LOOPBACK
 
 READY_SECONDS = 240.0
-STOP_SECONDS = 10.0
+STOP_SECONDS = 240.0
 _PROBE_SECONDS = 0.01
 
 

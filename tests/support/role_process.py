@@ -12,7 +12,7 @@ from tests.support.forked import Forked
 from tests.support.until import until
 
 _PREFIXES = ("FLEET_", "LLM_", "ASR_", "TTS_")
-STOP_SECONDS = 60.0
+STOP_SECONDS = 240.0
 _QUIET = {"FLEET_LOG_FORMAT": "json", "FLEET_LOG_LEVEL": "debug", "FLEET_METRICS_PORT": "none"}
 
 
@@ -58,7 +58,7 @@ class RoleProcess:
     def wait(self, seconds: float = STOP_SECONDS) -> int:
         """Return the exit code, when it comes."""
         code = self._process.wait(seconds)
-        self._reader.join(5)
+        self._reader.join(STOP_SECONDS)
         return code
 
     def discard(self) -> None:
@@ -79,7 +79,7 @@ class RoleProcess:
                     self.lines.append({"message": text.rstrip(), "level": "raw"})
 
 
-def started(role: RoleProcess, message: str, seconds: float = 120.0) -> None:
+def started(role: RoleProcess, message: str, seconds: float = 240.0) -> None:
     """Return when a role has logged this; fail the test when it ends or takes too long."""
 
     def told() -> bool:

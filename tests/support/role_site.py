@@ -89,7 +89,7 @@ class RoleSite:
         owners = list(self.owners().values())
         return sorted(owners.count(worker) for worker in set(owners))
 
-    def until_spread(self, *wanted: int, seconds: float = 120.0) -> None:
+    def until_spread(self, *wanted: int, seconds: float = 240.0) -> None:
         until(lambda: self.spread() == sorted(wanted), seconds)
 
     def online(self, mac: str) -> bool:
@@ -97,7 +97,7 @@ class RoleSite:
         with redis.Redis.from_url(self.redis.url, decode_responses=True) as client:
             return client.hget(f"f:{{{shard_of(mac, SHARDS)}}}:d:{mac}", "on") == "1"
 
-    def until_heard(self, macs: Iterable[str], seconds: float = 120.0) -> None:
+    def until_heard(self, macs: Iterable[str], seconds: float = 240.0) -> None:
         """Return when these are known to be connected: the first owner of a shard subscribes after it has it."""
         until(lambda: all(self.online(mac) for mac in macs), seconds)
 

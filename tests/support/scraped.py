@@ -67,7 +67,7 @@ def read(text: str) -> Scraped:
 
 def ask(port: int, path: str, method: str = "GET") -> tuple[int, Mapping[str, str], bytes]:
     """Return status, headers and body of an answer."""
-    connection = HTTPConnection(LOOPBACK, port, timeout=60)
+    connection = HTTPConnection(LOOPBACK, port, timeout=240)
     try:
         connection.request(method, path)
         response = connection.getresponse()

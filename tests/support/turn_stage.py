@@ -32,6 +32,7 @@ from fleet.ground.tasks import running
 from fleet.roles.edge.announcer import Announcer
 from fleet.roles.edge.app import Edge
 from fleet.roles.worker.app import Worker
+from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.settings import WorkerSettings
 from fleet.wire.identity import CredentialKeys
@@ -123,8 +124,12 @@ class AudioSide(asyncio.DatagramProtocol):
 class TurnStage:
     """Everything, and a device that has opened a session and listens."""
 
-    def __init__(self, device: Device, audio: AudioSide, llm: ScriptedLlm, asr: OneText, session: str) -> None:
+    def __init__(
+        self, device: Device, audio: AudioSide, llm: ScriptedLlm, asr: OneText, session: str, calls: DeviceCalls
+    ) -> None:
         self.device = device
+        self._calls = calls
+        self._completed = asyncio.Event()
         self.audio = audio
         self.llm = llm
         self.asr = asr
@@ -134,7 +139,8 @@ class TurnStage:
         """Say something; return the tool call that the device is sent."""
         self.llm.script = [
             [CallsAsked((ToolCall("c1", "audio_speaker_set_volume", '{"volume": 70}'),))],
-            [TextDelta("It is louder "), TextDelta("now. ")],
+            # The turn does not wait for the end of such a call, so the model does.
+            [self._completed, TextDelta("It is louder "), TextDelta("now. ")],
         ]
         packets, pause = utterance(), round((SPOKEN + 0.3) * 1000) // FRAME_MS
         self.audio.send(packets[:pause])
@@ -146,6 +152,8 @@ class TurnStage:
     async def answer(self, call: dict[str, Any]) -> None:
         """Answer the tool call; return when the first packet of the spoken answer has come."""
         await self.device.answer(call, result={"content": [{"type": "text", "text": "true"}], "isError": False})
+        await _until(lambda: not self._calls.awaits(self.device.mac))
+        self._completed.set()
         await self.audio.hear()
 
 
@@ -165,7 +173,7 @@ def utterance() -> list[bytes]:
 @asynccontextmanager
 async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[TurnStage]:
     """Run edge and worker; let a device connect, give its tools, open a session and its microphone."""
-    settings = load(shards=2, udp_host=LOOPBACK, udp_port=0, udp_native=False)
+    settings = load(shards=2, udp_host=LOOPBACK, udp_port=0, udp_native=False, lease_seconds=LIMIT)
     mac = "02:" + ":".join(f"{byte:02x}" for byte in secrets.token_bytes(5))
     async with AsyncExitStack() as stack:
         store, llm, asr = await Store.open(redis_url, 2), ScriptedLlm(), OneText()
@@ -194,7 +202,7 @@ async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKe
         session = str(welcome["session_id"])
         await device.say({"session_id": session, "type": "listen", "state": "start", "mode": "auto"})
         await _until(lambda: any(one._turn_taking.uplink.gate == "open" for one in edge._registry))
-        yield TurnStage(device, audio, llm, asr, session)
+        yield TurnStage(device, audio, llm, asr, session, worker._dispatcher._calls)
 
 
 @asynccontextmanager

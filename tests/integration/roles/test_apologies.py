@@ -23,7 +23,7 @@ from tests.support.role_site import RoleSite, role_site
 from tests.support.until import until
 
 SORRY = phrase("interrupted", "en")
-LIMIT = 90.0
+LIMIT = 240.0
 QUICK = replace(find_profile("P1"), timing=Timing(reconnect=1.0))
 OLD = replace(find_profile("P6"), timing=Timing(reconnect=1.0))
 
@@ -57,7 +57,7 @@ async def speaking(house: House, profile: Profile) -> AsyncIterator[SimDevice]:
     mark = house.steering.free_mark()
     scene = answer(mark, long_text(mark, 20), transcript="please go on")
     house.steering.add(replace(scene, reply_seconds=40.0))
-    async with asyncio.timeout(LIMIT), device.running(), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(LIMIT), device.running(LIMIT), asyncio.TaskGroup() as group:
         await wake(device)
         said = group.create_task(device.say(voice.say(mark, 1.2), LIMIT))
         assert await device.until(240, lambda: device.speaking and bool(device.screen.text))
@@ -102,7 +102,7 @@ async def test_a_device_whose_edge_was_killed_shows_the_apology(house: House, pr
 
 async def test_an_edge_that_ends_leaves_the_apology_on_the_screen(house: House) -> None:
     device = SimDevice(QUICK, ota_url=house.site.ota, mac="02:00:00:00:00:77")
-    async with asyncio.timeout(LIMIT), device.running():
+    async with asyncio.timeout(LIMIT), device.running(LIMIT):
         await wake(device)
         session = device.session
         # No time to drain: the session is cut while its user may speak.

@@ -20,6 +20,7 @@ from tests.support.ports import LOOPBACK
 from tests.support.process import accepts
 from tests.support.role_site import role_site
 from tests.support.until import until
+from tests.support.waking import broken_rules, wake_up
 
 SENTENCES = 3
 
@@ -38,14 +39,14 @@ async def test_a_draining_edge_speaks_to_the_end_and_the_next_turn_is_anothers(
         site.worker()
         edges = [site.edge(FLEET_LANGUAGE="en"), site.edge(FLEET_LANGUAGE="en")]
         await asyncio.to_thread(site.until_spread, 16)
-        await asyncio.to_thread(until, lambda: site.edges() == 2 and accepts(site.http_port), 60.0)
+        await asyncio.to_thread(until, lambda: site.edges() == 2 and accepts(site.http_port))
         scout = await Device.connect(site.broker, site.keys, "02:00:00:00:00:78")
         await until_on(scout, edges[0])  # the worker has heard of it
         await until_on(scout, edges[1])
         await scout.close()
         device = SimDevice(find_profile("P1"), ota_url=site.ota, mac="02:00:00:00:00:77")
-        async with device.running():
-            assert await device.wake()
+        async with device.running(240):
+            await wake_up(device)
             async with asyncio.TaskGroup() as group:
                 said = group.create_task(talk(device, steering))
                 assert await device.until(240, lambda: device.speaking)
@@ -56,13 +57,13 @@ async def test_a_draining_edge_speaks_to_the_end_and_the_next_turn_is_anothers(
             assert turn.reply.count("goes on talking") == SENTENCES
             assert await device.until(240, lambda: not device.session)
             assert await asyncio.to_thread(first.wait) == 0
-            assert await device.wake()
+            await wake_up(device)
             assert (await talk(device, steering)).outcome == "answered"
-        assert device.report.violations == []
+        assert broken_rules(device) == []
 
 
 async def talk(device: SimDevice, steering: Steering) -> Turn:
     mark = steering.free_mark()
     scene = answer(mark, long_text(mark, SENTENCES), transcript="please go on")
     steering.add(replace(scene, reply_seconds=4.0))
-    return await device.say(voice.say(mark, 1.2))
+    return await device.say(voice.say(mark, 1.2), 240)

@@ -18,7 +18,7 @@ async def two_edges(site: RoleSite) -> list[RoleProcess]:
     site.worker()
     edges = [site.edge(**STANDBY), site.edge(**STANDBY)]
     await asyncio.to_thread(site.until_spread, 16)
-    await asyncio.to_thread(until, lambda: site.edges() == 2, 60.0)
+    await asyncio.to_thread(until, lambda: site.edges() == 2)
     return edges
 
 
@@ -76,7 +76,7 @@ async def test_without_an_edge_a_hello_is_refused_at_once(site: RoleSite, device
     site.worker()
     only = site.edge(**STANDBY)
     await asyncio.to_thread(site.until_spread, 16)
-    await asyncio.to_thread(until, lambda: site.edges() == 1, 60.0)
+    await asyncio.to_thread(until, lambda: site.edges() == 1)
     session = await until_on(devices[0], only)
     only.send(signal.SIGTERM)
     assert (await devices[0].hear_type("goodbye"))["session_id"] == session

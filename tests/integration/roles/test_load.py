@@ -20,6 +20,8 @@ from tests.support.ports import LOOPBACK
 from tests.support.scraped import Scraped
 from tests.support.until import until
 
+pytestmark = pytest.mark.scripted
+
 TALKERS = 2
 PATIENCE = 240.0
 SESSIONS = TALKERS + 4

@@ -18,6 +18,9 @@ from tests.support.ports import LOOPBACK
 from tests.support.process import accepts
 from tests.support.role_site import role_site
 from tests.support.until import until
+from tests.support.waking import wake_up
+
+pytestmark = pytest.mark.conversation
 
 SECONDS = 17.6
 SENTENCES = 4
@@ -39,7 +42,7 @@ async def test_long_answer_has_hardly_a_gap_though_one_packet_in_twenty_is_lost(
         site.api()
         site.worker()
         edge = site.edge(FLEET_LANGUAGE="en")
-        await asyncio.to_thread(until, lambda: site.edges() == 1 and accepts(site.http_port), 60.0)
+        await asyncio.to_thread(until, lambda: site.edges() == 1 and accepts(site.http_port))
         await asyncio.to_thread(site.until_spread, 16)
         async with asyncio.TaskGroup() as group:
             heard = [group.create_task(listen(site.ota, steering, seed)) for seed in range(DEVICES)]
@@ -52,8 +55,8 @@ async def listen(ota: str, steering: Steering, seed: int) -> Report:
     """Ask once and hear the whole answer."""
     faults = Faults(loss=0.05)
     device = SimDevice(find_profile("P1"), ota_url=ota, mac=f"02:00:00:00:01:{seed:02x}", seed=seed, faults=faults)
-    async with device.running():
-        assert await device.wake()
+    async with device.running(240):
+        await wake_up(device)
         mark = steering.free_mark()
         scene = answer(mark, long_text(mark, SENTENCES), transcript="please go on")
         steering.add(replace(scene, reply_seconds=SECONDS))

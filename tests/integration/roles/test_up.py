@@ -15,6 +15,7 @@ from tests.support.fleet_process import FleetProcess, children, fleet_up
 from tests.support.mcp_files import tool_program, write_servers
 from tests.support.redis_store import opened
 from tests.support.role_site import NOWHERE
+from tests.support.waking import wake_up
 
 MAC = "02:75:70:00:00:01"
 SILENT = {f"{model}_BASE_URL": NOWHERE for model in ("ASR", "TTS", "LLM")} | {"LLM_MODEL": "none"}
@@ -47,8 +48,9 @@ async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
 ) -> None:
     with fleet_up(tmp_path, **SILENT) as process:
         device = SimDevice(find_profile("P1"), ota_url=process.ota, mac=MAC)
-        async with device.running():
-            assert await device.wake() and await device.hang_up()
+        async with device.running(240):
+            await wake_up(device)
+            assert await device.hang_up(240)
             where = endpoints.find(tmp_path)
             assert where is not None
             async with opened(where.redis_url) as store:
@@ -60,10 +62,8 @@ async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
             assert [line["part"] for line in process.lines if line["message"].startswith("embedded server died")] == [
                 part
             ]
-            async with asyncio.timeout(240):
-                while not await device.wake():
-                    pass
-            assert await device.hang_up()
+            await wake_up(device)
+            assert await device.hang_up(240)
             async with opened(where.redis_url) as store:
                 assert (await Admissions(store).read(MAC)).timezone == "Asia/Shanghai", (
                     "what was written before is there"
