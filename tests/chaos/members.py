@@ -24,7 +24,7 @@ from tests.support.plugin_build import build_plugin
 from tests.support.scraped import ready
 
 KEYS = "chaos:a-key-for-chaos-runs-only"
-READY_SECONDS = 60.0
+READY_SECONDS = 240.0
 DRAIN_SECONDS = 40.0
 """Longest time that a process may take to end in order."""
 

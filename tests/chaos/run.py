@@ -27,7 +27,7 @@ from tests.chaos.plan import Fault, draw
 
 QUIET_SECONDS = 8.0
 """Between the last fault and the last turns: a lease and a bit."""
-LAST_CALLS_SECONDS = 30.0
+LAST_CALLS_SECONDS = 120.0
 """Within which calls still open after the last turn must have ended: the wait for an answer and a sweep."""
 
 _WITHDRAWN = '"answer withdrawn"'

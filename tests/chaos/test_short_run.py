@@ -7,13 +7,16 @@ import pytest
 from tests.chaos.report import describe
 from tests.chaos.run import Options, run
 
+pytestmark = pytest.mark.conversation
+
 SEED = 4
+LIMIT = 120.0
 KILLS_OF_EACH = 17
 """A seed whose first four faults kill an edge, Redis, a worker at a line of its log, and the broker."""
 
 
 async def test_nothing_is_lost_or_done_twice_while_one_of_each_is_killed(tmp_path: Path) -> None:
-    outcome = await run(Options(out=tmp_path, seed=KILLS_OF_EACH, turns=20, faults=4, devices=4))
+    outcome = await run(Options(out=tmp_path, seed=KILLS_OF_EACH, turns=20, faults=4, devices=4, limit=LIMIT))
     assert not outcome.violations, describe(outcome)
     assert {(fault.target, fault.how) for fault in outcome.plan} == {
         *(("edge", "kill"), ("redis", "kill"), ("worker", "kill"), ("broker", "kill"))
@@ -26,7 +29,7 @@ async def test_nothing_is_lost_or_done_twice_while_one_of_each_is_killed(tmp_pat
 
 @pytest.mark.slow
 async def test_nothing_is_lost_or_done_twice_while_everything_is_killed(tmp_path: Path) -> None:
-    outcome = await run(Options(out=tmp_path, seed=SEED, turns=40, faults=8, devices=6))
+    outcome = await run(Options(out=tmp_path, seed=SEED, turns=40, faults=8, devices=6, limit=LIMIT))
     assert not outcome.violations, describe(outcome)
     assert len(outcome.faults) == 8
     assert len(outcome.turns) >= 40
