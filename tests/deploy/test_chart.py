@@ -13,7 +13,7 @@ from tests.support.chart_values import SETS
 from tests.support.every import for_every
 from tests.support.kubernetes_schemas import VERSIONS, faults
 
-LIMIT = 60.0
+LIMIT = 240.0
 
 
 def test_there_are_many_sets() -> None:

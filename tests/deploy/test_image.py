@@ -28,7 +28,7 @@ MAC = "24:0a:c4:12:34:56"
 
 def chosen(*arguments: str) -> set[str]:
     command = [sys.executable, str(DEPLOY / "requirements_of.py"), *arguments]
-    text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    text = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True).stdout
     entries = re.split(r"^(?=\S)", text, flags=re.MULTILINE)[1:]
     assert all("--hash=sha256:" in entry for entry in entries)
     return {entry.partition("==")[0] for entry in entries}
@@ -61,7 +61,7 @@ def test_what_is_not_in_the_lock_is_told() -> None:
         [sys.executable, str(DEPLOY / "requirements_of.py"), "nothing"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 1 and "no such extra: nothing" in done.stderr
@@ -92,7 +92,7 @@ def test_image_is_pinned_and_runs_as_nobody_special(file: Path) -> None:
 def connect_code(port: int, login: Credentials, tls: ssl.SSLContext | None = None) -> int:
     """Return the code with which a broker answers CONNECT, as soon as it listens: it opens one port after the other."""
     until(lambda: accepts(port))
-    with socket.create_connection((LOOPBACK, port), timeout=5) as plain, contextlib.ExitStack() as stack:
+    with socket.create_connection((LOOPBACK, port), timeout=240) as plain, contextlib.ExitStack() as stack:
         line = stack.enter_context(tls.wrap_socket(plain, server_hostname=LOOPBACK)) if tls else plain
         line.sendall(connect_packet(login))
         return line.recv(4)[3]
@@ -158,7 +158,7 @@ def test_mosquitto_says_what_is_missing(tmp_path: Path, variables: dict[str, str
         },
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 2 and named in done.stderr
@@ -185,5 +185,5 @@ def test_redis_starts_as_compose_starts_it(tmp_path: Path) -> None:
 def ask(port: int, command: str, password: str = "") -> str:
     words = ["redis-cli", "-p", str(port), *command.split()]
     environment = {"PATH": os.environ["PATH"], **({"REDISCLI_AUTH": password} if password else {})}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=10, check=False)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=240, check=False)
     return (done.stdout + done.stderr).strip()

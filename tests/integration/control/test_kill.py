@@ -13,7 +13,7 @@ from fleet.adapters.files.operator_tokens import OperatorTokens
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.role_process import RoleProcess
 
-SECONDS = 120.0
+SECONDS = 240.0
 AT_ONCE = 16
 
 
@@ -36,7 +36,7 @@ class KilledControl:
     def client(self) -> httpx2.AsyncClient:
         headers = {"Authorization": f"Bearer {self._token}"}
         return httpx2.AsyncClient(
-            base_url=f"http://{LOOPBACK}:{self._port}", headers=headers, trust_env=False, timeout=60
+            base_url=f"http://{LOOPBACK}:{self._port}", headers=headers, trust_env=False, timeout=240
         )
 
     async def start(self) -> None:

@@ -155,7 +155,7 @@ def test_without_a_keys_file_it_is_said_what_to_do(fleet: CommandLine, tmp_path:
 
 def test_a_pipe_gets_plain_help() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "fleet", "devices", "--help"], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-m", "fleet", "devices", "--help"], capture_output=True, text=True, timeout=240, check=True
     )
     assert done.stdout.isascii() and "\x1b" not in done.stdout
     lines = [line.strip() for line in done.stdout.splitlines()]
