@@ -11,7 +11,7 @@ from tests.support.process import ServerProcess
 
 _HERE = Path(__file__).parent
 _TOOLS = str(_HERE / "mcp_tool_server.py")
-PATIENCE = 40.0
+PATIENCE = 240.0
 
 
 def tool_program(counter: Path, **env: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from fleet.core.ports import LlmEvent, LlmOptions, Message, TextDelta, ToolCall,
 from fleet.ground.errors import ProviderError
 from tests.support.openai_server import DONE, SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse
 
+LIMIT = 240.0
 HELLO = [Message("user", "hello there")]
 OFFER = ToolOffer("volume", "Sets it.", {"type": "object", "properties": {"level": {"type": "integer"}}})
 
@@ -28,7 +29,7 @@ def server(running_server: OpenAiServer) -> OpenAiServer:
 
 @pytest.fixture
 async def llm(server: OpenAiServer) -> AsyncIterator[OpenAiLlm]:
-    model = OpenAiLlm(server.url, None, "m", 5.0)
+    model = OpenAiLlm(server.url, None, "m", LIMIT)
     yield model
     await model.aclose()
 

@@ -12,6 +12,7 @@ from fleet.core.ports import LlmEvent, Message, TextDelta
 from fleet.ground.errors import ProviderError
 from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server, spoken
 
+LIMIT = 240.0
 HELLO = [Message("user", "hello there")]
 
 
@@ -39,8 +40,11 @@ class Pair:
 
 
 @asynccontextmanager
-async def pair_of(servers: tuple[OpenAiServer, OpenAiServer], timeout: float = 5.0) -> AsyncIterator[Pair]:
-    first, second = (OpenAiLlm(server.url, None, "m", timeout) for server in servers)
+async def pair_of(servers: tuple[OpenAiServer, OpenAiServer], first_seconds: float = LIMIT) -> AsyncIterator[Pair]:
+    first, second = (
+        OpenAiLlm(server.url, None, "m", seconds)
+        for server, seconds in zip(servers, (first_seconds, LIMIT), strict=True)
+    )
     for server in servers:
         server.reset()
     pair = Pair(*servers, FallbackLlm(first, second, lambda: pair.now))
@@ -75,7 +79,7 @@ async def test_the_second_answers_when_the_first_fails_before_its_first_word(pai
 async def test_a_silent_first_costs_one_turn_its_patience_and_the_next_nothing(
     running: tuple[OpenAiServer, OpenAiServer],
 ) -> None:
-    async with pair_of(running, timeout=4.0) as pair:
+    async with pair_of(running, first_seconds=4.0) as pair:
         pair.first.chat(Answer(header=False, then="silent"))
         assert await pair.listen() == "second"
         assert await asyncio.to_thread(pair.first.requests[0].hung_up.wait, 240)

@@ -25,6 +25,7 @@ from tests.support.openai_server import (
 )
 
 KEY = "sk-very-secret"
+LIMIT = 240.0
 HELLO = [Message("user", "hello there")]
 OFFER = ToolOffer("volume", "Sets the volume.", {"type": "object", "properties": {"level": {"type": "integer"}}})
 
@@ -43,7 +44,7 @@ def server(running_server: OpenAiServer) -> OpenAiServer:
 
 @pytest.fixture
 async def llm(server: OpenAiServer) -> AsyncIterator[OpenAiLlm]:
-    model = OpenAiLlm(server.url, KEY, "m", 5.0)
+    model = OpenAiLlm(server.url, KEY, "m", LIMIT)
     yield model
     await model.aclose()
 
@@ -76,7 +77,7 @@ async def test_text_comes_in_the_pieces_that_the_model_wrote(server: OpenAiServe
 
 async def test_the_request_says_what_was_configured_and_no_more(server: OpenAiServer) -> None:
     server.chat(spoken("ok"))
-    llm = OpenAiLlm(server.url + "/", KEY, "some-model", 5.0, temperature=0.3, max_tokens=99)
+    llm = OpenAiLlm(server.url + "/", KEY, "some-model", LIMIT, temperature=0.3, max_tokens=99)
     await listen(llm, [Message("system", "be kind"), *HELLO])
     await llm.aclose()
     request = server.requests[0]
@@ -105,7 +106,7 @@ async def test_without_tools_or_choices_the_request_has_no_such_fields(server: O
 
 async def test_an_endpoint_without_a_key_gets_a_dummy(server: OpenAiServer) -> None:
     server.chat(spoken("ok"))
-    llm = OpenAiLlm(server.url, None, "m", 5.0)
+    llm = OpenAiLlm(server.url, None, "m", LIMIT)
     await listen(llm)
     await llm.aclose()
     assert server.requests[0].headers["authorization"] == "Bearer none"
@@ -115,7 +116,7 @@ async def test_settings_of_another_account_are_not_sent(server: OpenAiServer, mo
     monkeypatch.setenv("OPENAI_ORG_ID", "org-other")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-other")
     server.chat(spoken("ok"))
-    llm = OpenAiLlm(server.url, KEY, "m", 5.0)
+    llm = OpenAiLlm(server.url, KEY, "m", LIMIT)
     await listen(llm)
     await llm.aclose()
     assert not {"openai-organization", "openai-project"} & set(server.requests[0].headers)
@@ -298,7 +299,7 @@ async def test_an_empty_account_is_not_asked_again(server: OpenAiServer, llm: Op
 async def test_an_endpoint_that_is_away_is_told() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        llm = OpenAiLlm(f"http://user:{KEY}@127.0.0.1:{closed.getsockname()[1]}/v1?k={KEY}", None, "m", 5.0)
+        llm = OpenAiLlm(f"http://user:{KEY}@127.0.0.1:{closed.getsockname()[1]}/v1?k={KEY}", None, "m", LIMIT)
         with pytest.raises(ProviderError, match=r"LLM http://127.0.0.1:\d+/v1 cannot be reached") as caught:
             await listen(llm)
     await llm.aclose()
@@ -348,9 +349,11 @@ async def test_half_a_call_is_never_asked_for(server: OpenAiServer, llm: OpenAiL
 async def test_silence_is_an_error_and_hangs_up(server: OpenAiServer, answer: Answer) -> None:
     server.chat(answer)
     llm = OpenAiLlm(server.url, KEY, "m", 1.0)
-    with pytest.raises(ProviderError, match="silent for too long") as caught:
-        await listen(llm)
-    assert caught.value.retryable
+    # On a busy machine its time may be over before the request is sent.
+    while not server.requests:
+        with pytest.raises(ProviderError, match="silent for too long") as caught:
+            await listen(llm)
+        assert caught.value.retryable
     if answer.then == "silent":
         assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
     assert len(server.requests) == 1
@@ -369,7 +372,7 @@ async def test_closing_the_iterator_hangs_up(server: OpenAiServer, llm: OpenAiLl
 async def test_cancelling_the_reader_hangs_up(server: OpenAiServer, llm: OpenAiLlm) -> None:
     server.chat(spoken("Good", then="silent"))
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(20) as limit:
+        async with asyncio.timeout(LIMIT) as limit:
             async for _ in llm.stream(HELLO, []):
                 limit.reschedule(asyncio.get_running_loop().time())
     assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
@@ -420,12 +423,12 @@ async def test_slow_consumers_do_not_make_the_model_look_silent(server: OpenAiSe
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://x/v1", "http://", "http://[x/v1", "http://h:port/v1"])
 def test_a_base_url_that_is_no_http_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="base URL of LLM"):
-        OpenAiLlm(url, None, "m", 5.0)
+        OpenAiLlm(url, None, "m", LIMIT)
 
 
 async def test_what_a_request_chooses_wins_over_what_is_usual(server: OpenAiServer) -> None:
     server.chat(spoken("ok"))
-    llm = OpenAiLlm(server.url, KEY, "m", 5.0, temperature=0.3, max_tokens=99)
+    llm = OpenAiLlm(server.url, KEY, "m", LIMIT, temperature=0.3, max_tokens=99)
     async with asyncio.timeout(240):
         assert [event async for event in llm.stream(HELLO, [], LlmOptions(temperature=0.0))]
     await llm.aclose()

@@ -10,6 +10,8 @@ from fleet.core.ports import Message
 from fleet.ground.errors import ProviderError
 from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server, spoken
 
+LIMIT = 240.0
+
 
 @pytest.fixture(scope="module")
 def running_server() -> Iterator[OpenAiServer]:
@@ -26,7 +28,7 @@ def server(running_server: OpenAiServer) -> OpenAiServer:
 
 async def ask(server: OpenAiServer, model: str | None, times: int = 1) -> list[str]:
     """Return the models that were asked for."""
-    llm = OpenAiLlm(server.url, None, model, 5.0)
+    llm = OpenAiLlm(server.url, None, model, LIMIT)
     for _ in range(times):
         async with asyncio.timeout(240):
             assert [event async for event in llm.stream([Message("user", "hi")], [])]
@@ -62,7 +64,7 @@ async def test_an_endpoint_without_a_list_is_asked_for_the_documented_model(
 
 async def test_many_turns_at_once_ask_once(server: OpenAiServer) -> None:
     server.models("one")
-    llm = OpenAiLlm(server.url, None, None, 5.0)
+    llm = OpenAiLlm(server.url, None, None, LIMIT)
 
     async def turn() -> None:
         assert [event async for event in llm.stream([Message("user", "hi")], [])]
@@ -76,7 +78,7 @@ async def test_many_turns_at_once_ask_once(server: OpenAiServer) -> None:
 
 async def test_a_model_that_is_gone_is_looked_for_again(server: OpenAiServer) -> None:
     server.models("old")
-    llm = OpenAiLlm(server.url, None, None, 5.0)
+    llm = OpenAiLlm(server.url, None, None, LIMIT)
     async with asyncio.timeout(240):
         assert [event async for event in llm.stream([Message("user", "hi")], [])]
         server.chat(refused(404, "model_not_found"), spoken("Hi"))
@@ -91,7 +93,7 @@ async def test_a_model_that_is_gone_is_looked_for_again(server: OpenAiServer) ->
 async def test_an_endpoint_that_is_away_is_told() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        llm = OpenAiLlm(f"http://127.0.0.1:{closed.getsockname()[1]}/v1", None, None, 5.0)
+        llm = OpenAiLlm(f"http://127.0.0.1:{closed.getsockname()[1]}/v1", None, None, LIMIT)
         with pytest.raises(ProviderError, match="cannot be reached"):
             async with asyncio.timeout(240):
                 assert [event async for event in llm.stream([Message("user", "hi")], [])]

@@ -14,6 +14,7 @@ from fleet.ground.errors import ProviderError
 from fleet.wire.mcp import ToolSpec
 from tests.support.openai_server import DONE, SSE, Answer, OpenAiServer, asked, delta, run_openai_server, spoken, sse
 
+LIMIT = 240.0
 LEVEL = {"properties": {"level": {"type": "integer"}}, "required": ["level"]}
 VOLUME = ToolSpec(name="self.audio.set_volume", description="Sets it.", input_schema=LEVEL)
 LAMP = ToolSpec(name="lamp.on", description="Turns it on.")
@@ -88,7 +89,7 @@ def server() -> Iterator[OpenAiServer]:
 @pytest.fixture
 async def stage(server: OpenAiServer) -> AsyncIterator[Stage]:
     server.reset()
-    llm = OpenAiLlm(server.url, None, "m", 5.0)
+    llm = OpenAiLlm(server.url, None, "m", LIMIT)
     yield Stage(server, llm)
     await llm.aclose()
 

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from fleet.adapters.net.mqtt import session
+from fleet.adapters.net.mqtt import connection, session
 from fleet.adapters.net.mqtt.session import MqttSession, Reading
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.ground.errors import Overloaded, Unavailable
@@ -17,6 +17,12 @@ from tests.support.link_session import PATIENCE, Recorder, running, until, who
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.mqtt_raw import RawClient
 from tests.support.tcp_relay import TcpRelay
+
+
+@pytest.fixture(autouse=True)
+def _broker_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "CONNECT_SECONDS", PATIENCE)
+    monkeypatch.setattr(connection, "_CLOSE_SECONDS", PATIENCE)
 
 
 @pytest.fixture
@@ -175,6 +181,7 @@ async def test_nobody_listening_is_unavailable(relay: TcpRelay) -> None:
 
 async def test_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "_CLOSE_SECONDS", 1.0)
     async with TcpRelay(0) as relay:
         relay.freeze()
         with pytest.raises(Unavailable):
@@ -239,7 +246,7 @@ async def test_drained_session_has_handled_and_acknowledged_what_came(
 
 
 async def test_half_open_connection_is_noticed(relay: TcpRelay, name: str) -> None:
-    session = MqttSession(at(relay.port), who(name), keepalive=1)
+    session = MqttSession(at(relay.port), who(name), keepalive=2)
     async with running(session) as task:
         relay.freeze()
         assert "pings" in await ended(task)
@@ -247,9 +254,10 @@ async def test_half_open_connection_is_noticed(relay: TcpRelay, name: str) -> No
 
 
 async def test_idle_connection_stays(relay: TcpRelay, name: str) -> None:
-    session = MqttSession(at(relay.port), who(name), keepalive=1)
+    # Before the fourth ping, the broker would have closed a connection without any.
+    session = MqttSession(at(relay.port), who(name), keepalive=6)
     async with running(session) as task:
-        await until(lambda: relay.sent[0].count(b"\xc0\x00") >= 5)
+        await until(lambda: relay.sent[0].count(b"\xc0\x00") >= 4)
         assert not task.done()
         assert session.connected
 
@@ -267,7 +275,10 @@ async def test_publish_reaches_a_subscriber_once(relay: TcpRelay, device: RawCli
         session.publish(f"{name}/down", b"too late")
 
 
-async def test_publishing_to_a_broker_that_does_not_read_is_refused(relay: TcpRelay, name: str) -> None:
+async def test_publishing_to_a_broker_that_does_not_read_is_refused(
+    relay: TcpRelay, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_CLOSE_SECONDS", 1.0)
     session = MqttSession(at(relay.port), who(name))
     async with running(session):
         relay.freeze()

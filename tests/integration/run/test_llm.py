@@ -20,7 +20,8 @@ def servers() -> Iterator[tuple[OpenAiServer, OpenAiServer]]:
 
 
 async def ask(**overrides: Any) -> str:
-    async with asyncio.timeout(240), chat_model(load(**overrides)) as llm:
+    patient = {"llm_timeout": 240.0, "llm_silence_seconds": 240.0}
+    async with asyncio.timeout(300), chat_model(load(**{**patient, **overrides})) as llm:
         events = [event async for event in llm.stream([Message("user", "hi")], [])]
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 

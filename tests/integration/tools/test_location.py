@@ -15,7 +15,7 @@ PUBLIC = "93.184.216.34"
 
 
 async def ask(address: str, **settings: Any) -> Any:
-    async with open_tools(load(**settings)) as tools, asyncio.timeout(240):
+    async with open_tools(load(tool_seconds=240.0, **settings)) as tools, asyncio.timeout(240):
         return await tools.call("get_location", {}, Caller("s", address))
 
 

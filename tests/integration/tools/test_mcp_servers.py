@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,30 @@ def opened(tmp_path: Path) -> Open:
     """Return what opens the tools with these MCP servers."""
 
     @asynccontextmanager
-    async def open_them(seconds: float = 10.0, **servers: dict[str, Any]) -> AsyncIterator[ServerTools]:
+    async def open_them(seconds: float = PATIENCE, **servers: dict[str, Any]) -> AsyncIterator[ServerTools]:
         path = write_servers(tmp_path / "servers.json", **servers)
         async with open_tools(load(mcp_servers=path, tool_seconds=seconds)) as tools:
             yield tools
 
     return open_them
+
+
+@pytest.fixture(autouse=True)
+def _servers_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "ASK_SECONDS", PATIENCE)
+    monkeypatch.setattr(mcp_server, "CONNECT_SECONDS", PATIENCE)
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float) -> None:
+    """Let calls of one server end after so long."""
+    usual = mcp_server.McpServer.call
+
+    async def call_it(server: mcp_server.McpServer, tool: str, arguments: dict[str, JsonValue]) -> ServerResult:
+        if server.name == name:
+            server._options = replace(server._options, seconds=seconds)
+        return await usual(server, tool, arguments)
+
+    monkeypatch.setattr(mcp_server.McpServer, "call", call_it)
 
 
 @pytest.fixture(scope="session")
@@ -157,17 +176,19 @@ async def test_headers_are_sent_and_a_server_that_wants_others_is_no_harm(
 
 @pytest.mark.parametrize("kind", ["program", "address"])
 async def test_a_call_that_takes_too_long_ends_in_time_and_others_do_not_wait(
-    opened: Open, tmp_path: Path, http_server: ServerProcess, kind: str
+    opened: Open, tmp_path: Path, http_server: ServerProcess, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     entry = tool_program(tmp_path / "counter") if kind == "program" else at(http_server)
-    async with opened(6.0, calc=entry) as tools:
-        await until_offered(tools, "calc_wait")
-        async with asyncio.TaskGroup() as group:
-            slow = group.create_task(call(tools, "calc_wait", seconds=30), name="slow")
-            quick = group.create_task(call(tools, "calc_add", a=1, b=2), name="quick")
-        assert slow.result().failed
-        assert "did not answer within 6 s" in str(slow.result().value)
-        assert quick.result().value == {"result": 3}
+    limit(monkeypatch, "calc", 1.0)
+    async with opened(calc=entry, other=entry) as tools:
+        await until_offered(tools, "calc_wait", "other_add")
+        slow = await call(tools, "calc_wait", seconds=60)
+        assert slow.failed
+        assert "did not answer within 1 s" in str(slow.value)
+        waiting = asyncio.create_task(call(tools, "other_wait", seconds=60), name="waiting")
+        assert (await call(tools, "other_add", a=1, b=2)).value == {"result": 3}
+        assert not waiting.done()
+        waiting.cancel()
 
 
 @pytest.mark.parametrize("kind", ["program", "address"])
@@ -203,8 +224,12 @@ async def test_noise_between_the_messages_of_a_program_is_left_out(opened: Open,
 
 
 @pytest.mark.parametrize("vice", ["mute", "huge", "endless", "vanishing", "junk", "flood"])
-async def test_a_bad_server_spoils_only_its_own_calls(opened: Open, http_server: ServerProcess, vice: str) -> None:
-    async with opened(6.0, bad=rude_program(vice), good=at(http_server)) as tools:
+async def test_a_bad_server_spoils_only_its_own_calls(
+    opened: Open, http_server: ServerProcess, monkeypatch: pytest.MonkeyPatch, vice: str
+) -> None:
+    if vice in ("mute", "endless", "flood"):
+        limit(monkeypatch, "bad", 2.0)
+    async with opened(bad=rude_program(vice), good=at(http_server)) as tools:
         await until_offered(tools, "bad_act", "good_add")
         async with asyncio.TaskGroup() as group:
             bad = group.create_task(call(tools, "bad_act"), name="bad")

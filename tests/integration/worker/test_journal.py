@@ -61,6 +61,13 @@ def freeze(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Frozen]:
 @pytest.fixture
 async def stage(redis_url: str, own_broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Scene]:
     """A device and an edge; the tests bring the workers, one after the other."""
+    async with stand(redis_url, own_broker, keys, tool_seconds=LIMIT) as one:
+        yield one
+
+
+@pytest.fixture
+async def impatient(redis_url: str, own_broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Scene]:
+    """The same, of workers that do not wait long for a device."""
     async with stand(redis_url, own_broker, keys, tool_seconds=2.0) as one:
         yield one
 
@@ -183,7 +190,8 @@ async def test_while_the_model_has_not_said_a_sentence(stage: Scene) -> None:
     assert "<heard>" not in stage.llm.asked[1][0][0].text
 
 
-async def test_between_the_beginning_of_a_call_and_its_frame(stage: Scene, freeze: Callable[..., Frozen]) -> None:
+async def test_between_the_beginning_of_a_call_and_its_frame(impatient: Scene, freeze: Callable[..., Frozen]) -> None:
+    stage = impatient
     frozen = freeze(CallTable, "begin", after=True)
     async with first_worker(stage, VOLUME) as session:
         stage.llm.script = [SET]

@@ -11,6 +11,7 @@ import pytest
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.ground.tasks import running
+from fleet.roles.worker.ownership import balance
 from fleet.roles.worker.ownership import balancer as module
 from fleet.roles.worker.ownership.balancer import ShardBalancer
 from fleet.roles.worker.ownership.lease import Lease
@@ -18,7 +19,7 @@ from fleet.roles.worker.ownership.shard import Shard
 
 COUNT = 16
 LIMIT = 240.0
-LONG = 60.0
+LONG = 1000.0
 """A lease that no test outlives."""
 
 
@@ -136,6 +137,8 @@ async def test_a_newcomer_is_given_its_share_one_shard_in_a_step(
     await team.join("a")
     await team.until_spread(16)
     monkeypatch.setattr(ShardBalancer, "_step", counted)
+    # Nobody leaves: who is held up is still there.
+    monkeypatch.setattr(balance, "FRESH_SECONDS", LONG)
     await team.join("b")
     await team.until_spread(8, 8)
     await team.join("c")
@@ -175,7 +178,8 @@ async def test_a_loss_of_long_ago_takes_nothing_from_the_present_owner(team: Tea
 
 
 async def test_a_shard_that_passed_to_another_worker_ends_here(team: Team) -> None:
-    first = await team.join("a", 0.6)
+    # A third of that passes before it looks; the rest is for a busy machine.
+    first = await team.join("a", 15.0)
     await team.until_spread(16)
     shard = first.owned[3]
     assert await Leases(team.store, "thief", LONG).take(3, shard.owner.fence) is not None
