@@ -9,6 +9,7 @@ SQL = (
     "fleet.adapters.sql.database.STATEMENT_SECONDS",
     "fleet.adapters.sql.database.WAIT_SECONDS",
     "fleet.adapters.sql.device_matches._SECONDS",
+    "fleet.adapters.sql.engines.STATEMENT_SECONDS",
     "fleet.adapters.sql.engines.WAIT_SECONDS",
     "fleet.adapters.sql.job_feed.STATEMENT_SECONDS",
 )
