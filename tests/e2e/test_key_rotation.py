@@ -30,6 +30,7 @@ OLD_MAC, NEW_MAC = "02:00:00:00:0e:01", "02:00:00:00:0e:02"
 FIRST = "k1 the-first-key-of-this-test\n"
 NOT_AUTHORISED = 5
 LIMIT = 240.0
+ROTATE = ("keys", "rotate", "--json", "--settle", "4", "--patience", str(LIMIT))
 
 
 class Rotation:
@@ -41,7 +42,7 @@ class Rotation:
         self._output, self._steps = site.directory / "rotate.json", site.directory / "rotate.txt"
         with self._output.open("w") as output, self._steps.open("w") as steps:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "fleet", "keys", "rotate", "--json", "--settle", "4", "--patience", str(LIMIT)],
+                [sys.executable, "-m", "tests.support.patient_fleet", *ROTATE],
                 env={**kept, **reached, "FLEET_KEYS_FILE": str(keys_path(site))},
                 stdout=output,
                 stderr=steps,

@@ -64,7 +64,7 @@ async def notify(site: RoleSite, mac: str, *more: str) -> tuple[int, str]:
     }
     done = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-m", "fleet", "devices", "notify", mac, *more],
+        [sys.executable, "-m", "tests.support.patient_fleet", "devices", "notify", mac, *more],
         env={**kept, **reached},
         capture_output=True,
         text=True,

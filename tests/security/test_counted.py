@@ -190,6 +190,7 @@ async def test_what_the_plugin_refuses_is_counted_by_one_worker(attacked: Attack
             await attacked.until_counted(attack, "worker", WORKER, reason=f"broker_{kind}")
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.asyncio(loop_scope="module")
 async def test_how_many_macs_never_connected_is_shown(attacked: Attacked) -> None:
     names = (f"0e:00:00:00:{number >> 8:02x}:{number & 255:02x}" for number in range(4096))

@@ -63,7 +63,9 @@ def _serve() -> None:
     from typer.testing import CliRunner
 
     from fleet.cli import add_operator_commands, app
+    from tests.support.patient_fleet import be_patient
 
+    be_patient()
     add_operator_commands()
     runner = CliRunner()
     for line in sys.stdin:

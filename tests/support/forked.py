@@ -1,7 +1,8 @@
 """The command `fleet` in a process of its own that begins with everything imported.
 
 To import a role takes a second of a core, and hundreds of processes are started: they are forked from one that has
-done it. What runs is the same, so only tests of how the command itself starts need a fresh Python (`FleetProcess`).
+done it. What runs is the same, but that it has more time for Redis (`patient_fleet`), so only tests of how the command
+itself starts need a fresh Python (`FleetProcess`).
 """
 
 import multiprocessing
@@ -15,7 +16,7 @@ from multiprocessing.connection import Connection
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
-        *("fleet.cli", "fleet.run.worker", "fleet.run.edge", "fleet.run.api", "fleet.run.gateway"),
+        *("tests.support.patient_fleet", "fleet.run.worker", "fleet.run.edge", "fleet.run.api", "fleet.run.gateway"),
         # Control imports these when it starts.
         *("fleet.adapters.sql.open", "fleet.roles.control.app", "fleet.roles.control.leader.parts"),
     ]
@@ -77,5 +78,7 @@ def _run(words: list[str], environment: dict[str, str], writing: Connection, std
     os.environ.update(environment)
     sys.argv = ["fleet", *words]
     from fleet.cli import main
+    from tests.support.patient_fleet import be_patient
 
+    be_patient()
     main()

@@ -42,6 +42,7 @@ def embedded(fleet: FleetProcess, program: str) -> int:
     return found
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("part", "program"), [("broker", "rumqttd.py"), ("redis", "valkey-server")])
 async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
     tmp_path: Path, part: str, program: str
