@@ -78,8 +78,7 @@ def _routes_are_read_once() -> Iterator[None]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what waits for Redis in this process wait longer: a busy machine must not change the outcome."""
-    monkeypatch.setattr("fleet.adapters.redis.client.retries.LIMIT_SECONDS", 30.0)
-    monkeypatch.setattr("fleet.roles.api.bootstrap.STORE_SECONDS", 30.0)
+    lengthen(monkeypatch, REDIS)
 
 
 @pytest.fixture

@@ -3,6 +3,16 @@
 import pytest
 
 REDIS = ("fleet.adapters.redis.client.retries.LIMIT_SECONDS",)
+API = (
+    "fleet.roles.api.activation.STORE_SECONDS",
+    "fleet.roles.api.activation._TRACE_SECONDS",
+    "fleet.roles.api.body.BODY_SECONDS",
+    "fleet.roles.api.bootstrap.STORE_SECONDS",
+    "fleet.roles.api.firmware.STORE_SECONDS",
+    "fleet.roles.api.health.READY_SECONDS",
+    "fleet.roles.api.photo.UPLOAD_SECONDS",
+    "fleet.roles.api.vision._LOOKUP_SECONDS",
+)
 SQL = (
     "fleet.adapters.sql.alert_events.STATEMENT_SECONDS",
     "fleet.adapters.sql.database.LOOK_SECONDS",

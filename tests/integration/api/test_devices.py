@@ -52,13 +52,13 @@ class Worker:
     async def heard(self) -> UtteranceEvent:
         async with asyncio.timeout(240):
             while not (entries := await Inboxes(self._store).read_shards({self.shard: "0"})):
-                pass
+                await asyncio.sleep(0.01)
         (entry,) = entries
         assert isinstance(entry.event, UtteranceEvent)
         return entry.event
 
     async def answer(self, reply: Reply) -> None:
-        owner = await Leases(self._store, "w", 30).take(self.shard)
+        owner = await Leases(self._store, "w", 600).take(self.shard)
         assert owner
         await Replies(self._store).write(owner, MAC, (await self.heard()).turn, reply)
 
@@ -84,7 +84,7 @@ async def test_a_text_goes_to_the_devices_shard_and_its_turn_is_named(
 @pytest.mark.requirement("REG-20")
 async def test_who_waits_is_given_the_answer(client: httpx2.AsyncClient, online: None, worker: Worker) -> None:
     async with asyncio.TaskGroup() as group:
-        asked = group.create_task(client.post(f"{INPUT}?wait=10", json={"text": "hi", "interrupt": True}))
+        asked = group.create_task(client.post(f"{INPUT}?wait=120", json={"text": "hi", "interrupt": True}))
         heard = await worker.heard()
         assert not heard.polite
         await worker.answer(Reply("answered", "Hello."))
@@ -106,7 +106,7 @@ async def test_who_waits_in_vain_is_given_the_turn(client: httpx2.AsyncClient, o
 @pytest.mark.requirement("REG-20")
 async def test_a_busy_device_is_a_conflict(client: httpx2.AsyncClient, online: None, worker: Worker) -> None:
     async with asyncio.TaskGroup() as group:
-        asked = group.create_task(client.post(f"{INPUT}?wait=10", json={"text": "hi"}))
+        asked = group.create_task(client.post(f"{INPUT}?wait=120", json={"text": "hi"}))
         await worker.answer(Reply("busy"))
     assert asked.result().status_code == 409
     assert "busy" in asked.result().json()["error"]
@@ -201,6 +201,9 @@ async def test_guessing_tokens_is_slowed_down_and_entering_too_much_too(
         seen[(await client.post(INPUT, json={"text": "hi"})).status_code] += 1
     assert seen == {202: 20, 429: 2}
     wrong: dict[str, Any] = {"headers": {"Authorization": "Bearer flt_wrong"}}
-    last = [await client.get(f"{INPUT}/x", **wrong) for _ in range(30)][-1]
-    assert last.status_code == 429
-    assert int(last.headers["Retry-After"]) >= 1
+    async with asyncio.TaskGroup() as group:
+        guesses = [group.create_task(client.get(f"{INPUT}/x", **wrong)) for _ in range(100)]
+    refused = [one.result() for one in guesses if one.result().status_code == 429]
+    # One may be tried again in a second, so a slow machine takes some more.
+    assert refused
+    assert int(refused[-1].headers["Retry-After"]) >= 1

@@ -49,6 +49,13 @@ def model(model_server: OpenAiServer) -> OpenAiServer:
 
 @pytest.fixture
 async def client(store: Store, keys: CredentialKeys, model: OpenAiServer) -> AsyncIterator[httpx2.AsyncClient]:
+    settings = {"vision_base_url": model.url, "vision_model": "eyes", "vision_timeout": 240.0}
+    async with api_client(store, keys, **settings) as client:
+        yield client
+
+
+@pytest.fixture
+async def impatient(store: Store, keys: CredentialKeys, model: OpenAiServer) -> AsyncIterator[httpx2.AsyncClient]:
     settings = {"vision_base_url": model.url, "vision_model": "eyes", "vision_timeout": 2.0}
     async with api_client(store, keys, **settings) as client:
         yield client
@@ -140,11 +147,11 @@ async def test_what_is_no_photo_with_a_question_is_refused_in_words(
 
 
 async def test_a_model_that_is_slow_or_fails_gives_a_polite_answer_in_time(
-    client: httpx2.AsyncClient, model: OpenAiServer, token: str
+    impatient: httpx2.AsyncClient, model: OpenAiServer, token: str
 ) -> None:
     for trouble in (Answer(then="silent", header=False), Answer(then="silent"), refused(500), said("  ")):
         model.script(CHAT, trouble)
-        answer = await client.post(EXPLAIN, headers=sent(token), **form())
+        answer = await impatient.post(EXPLAIN, headers=sent(token), **form())
         assert (answer.status_code, answer.json()["success"]) == (200, False)
         assert "try again" in answer.json()["message"]
 
@@ -231,10 +238,11 @@ async def test_an_api_of_its_own_survives_every_such_answer(
         "VISION_BASE_URL": model.url,
         "VISION_MODEL": "eyes",
         "FLEET_RATE_PHOTOS": "100/100",
+        "VISION_TIMEOUT": "240",
     }
     role = RoleProcess("api", settings, tmp_path / "log")
     try:
-        until(lambda: accepts(port), 60.0)
+        until(lambda: accepts(port))
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=240) as client:
             for trouble in NO_COMPLETION.values():
                 model.script(CHAT, trouble)

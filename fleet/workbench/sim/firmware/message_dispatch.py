@@ -95,9 +95,10 @@ class MessageDispatcher:
         self._schedule(apply)
 
     def _take_hello(self, parsed: JsonObject) -> None:
-        late = self._context.faults.late_hello
+        late, loop = self._context.faults.late_hello, asyncio.get_running_loop()
         if late:
-            asyncio.get_running_loop().call_later(late, self._device.channel.receive_hello, parsed)
+            # Who waits and gives up before, does so also when this process was held up beyond both times.
+            loop.call_later(late, loop.call_soon, self._device.channel.receive_hello, parsed)
         else:
             self._device.channel.receive_hello(parsed)
 
