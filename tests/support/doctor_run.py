@@ -20,7 +20,7 @@ from fleet.run.speech import SpeechEngines
 from fleet.run.worker import worker
 from tests.support.ports import LOOPBACK
 
-LIMIT = 240
+LIMIT = 480
 
 
 class Findings:

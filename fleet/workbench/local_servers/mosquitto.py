@@ -11,8 +11,8 @@ from fleet.wire.identity import CredentialKeys
 from fleet.workbench.local_servers.ports import LOOPBACK, accepts
 from fleet.workbench.local_servers.process import Program, find_program, run_program, run_to_end
 
-BUILD_SECONDS = 120.0
-READY_SECONDS = 30.0
+BUILD_SECONDS = 240.0
+READY_SECONDS = 120.0
 _PROBE_SECONDS = 0.02
 _SOURCES = Path(fleet.__file__).parents[1] / "mosquitto"
 _PLUGIN = "plugin"

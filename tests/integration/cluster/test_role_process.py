@@ -30,7 +30,9 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
 
 
 def process(tmp_path: Path, *command: str, metrics: int = 1) -> RoleProcess:
-    return RoleProcess("worker", "worker-1", command, tmp_path / "log", ProcessPorts(metrics), stop_seconds=10.0)
+    return RoleProcess(
+        "worker", "worker-1", command, tmp_path / "log", ProcessPorts(metrics), stop_seconds=float(LIMIT)
+    )
 
 
 async def test_it_is_ready_when_it_says_so_and_ends_when_asked(tmp_path: Path) -> None:

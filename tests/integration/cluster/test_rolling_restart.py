@@ -5,8 +5,35 @@ from pathlib import Path
 
 import pytest
 
+from fleet.workbench.cluster.check import run
 from fleet.workbench.cluster.check.judge import Verdict
 from fleet.workbench.cluster.check.run import CheckOptions, check
+from fleet.workbench.conformance.own_server import steered
+from tests.support.patience import lengthen
+from tests.support.sim_stage import patient
+
+CHECK = "fleet.workbench.cluster.check"
+WAITS = (
+    f"{CHECK}.bootstrap_poller._ANSWER_SECONDS",
+    f"{CHECK}.device_user._HELLO_SECONDS",
+    f"{CHECK}.device_user._SETTLE_SECONDS",
+    f"{CHECK}.device_user._TURN_SECONDS",
+    f"{CHECK}.gateway_client._ANSWER_SECONDS",
+    f"{CHECK}.gateway_client._OPEN_SECONDS",
+    f"{CHECK}.run._BOOT_SECONDS",
+    "fleet.workbench.cluster.role_process.READY_SECONDS",
+)
+MODELS = {"llm_timeout": 480.0, "llm_silence_seconds": 240.0, "asr_timeout": 240.0, "tts_timeout": 240.0}
+
+
+@pytest.fixture(autouse=True)
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let users, devices and processes wait longer for each other: only what gets lost counts."""
+    lengthen(monkeypatch, WAITS)
+    monkeypatch.setattr(run, "_PROFILE", patient(run._PROFILE))
+    monkeypatch.setattr(
+        run, "steered", lambda models: {**steered(models), **MODELS, "lease_seconds": 30.0, "drain_seconds": 60.0}
+    )
 
 
 async def hold(out: Path, limit: float, *, each: int, **options: int) -> Verdict:
@@ -21,7 +48,7 @@ async def hold(out: Path, limit: float, *, each: int, **options: int) -> Verdict
 
 
 async def test_a_rolling_restart_of_all_roles_loses_nothing(tmp_path: Path) -> None:
-    verdict = await hold(tmp_path, 240, each=1, conversations=3, clients=1)
+    verdict = await hold(tmp_path, 480, each=1, conversations=3, clients=1)
     assert verdict.users == 4
     assert verdict.api_requests > 0
 

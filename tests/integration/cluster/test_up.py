@@ -16,7 +16,7 @@ from fleet.workbench.cluster.control import is_running
 from fleet.workbench.conformance.own_server import steered
 from fleet.workbench.conformance.steering.server import Steering
 
-LIMIT = 200
+LIMIT = 480
 UP = "it is up"
 
 

@@ -9,18 +9,32 @@ from typing import Any
 import pytest
 import redis
 
-from fleet.adapters.redis.devices import forgetting
+from fleet.adapters.redis import keys
 from fleet.adapters.speech.vad_silero import SileroVad
-from fleet.operations.doctor import api, audio, examination, mqtt_probe, passwords, session, site
+from fleet.operations.doctor import audio, examination, passwords
 from fleet.wire.identity import CredentialKeys
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.openai_server import Answer, run_openai_server, spoken
+from tests.support.patience import REDIS, lengthen
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import running
 from tests.support.redis_server import RedisServer
 
 KEYS = "site:a-key-for-the-doctor-1"
-LONG = 30.0
+LONG = 240.0
+WAITS = (
+    "fleet.adapters.speech.turn_smart.TIMEOUT",
+    "fleet.operations.doctor.api.SECONDS",
+    "fleet.operations.doctor.certificates._SECONDS",
+    "fleet.operations.doctor.examination._TIDY_SECONDS",
+    "fleet.operations.doctor.mqtt_probe.ANSWER_SECONDS",
+    "fleet.operations.doctor.mqtt_probe.CONNECT_SECONDS",
+    "fleet.operations.doctor.session.HELLO_SECONDS",
+    "fleet.operations.doctor.site._BOOTSTRAP_SECONDS",
+    "fleet.roles.api.bootstrap.STORE_SECONDS",
+    "fleet.run.start_check._SECONDS",
+    "fleet.run.worker.READY_SECONDS",
+)
 PCM = bytes(range(1, 255)) * 200
 
 
@@ -50,23 +64,25 @@ def site_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer
         yield server
 
 
-@pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
-    """Let the doctor wait longer for what must come: how soon a busy machine answers says nothing about the site."""
-    for name in ("CONNECT_SECONDS", "ANSWER_SECONDS"):
-        monkeypatch.setattr(mqtt_probe, name, LONG)
-    monkeypatch.setattr(api, "SECONDS", LONG)
-    monkeypatch.setattr(session, "HELLO_SECONDS", LONG)
+@pytest.fixture(autouse=True)
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everybody wait longer for what comes: how soon a busy machine answers says nothing about the site.
+
+    A test of a fault that keeps something back limits the wait for it anew.
+    """
+    lengthen(monkeypatch, (*REDIS, *WAITS), LONG)
     monkeypatch.setattr(passwords, "TRIES", round(LONG))
     monkeypatch.setattr(audio, "TRIES", round(LONG / audio.TRY_SECONDS))
-    monkeypatch.setattr(site, "_BOOTSTRAP_SECONDS", LONG)
-    monkeypatch.setattr("fleet.run.worker.READY_SECONDS", LONG)
-    monkeypatch.setattr("fleet.adapters.speech.turn_smart.TIMEOUT", LONG)
     parts = {name: (part, 4 * LONG) for name, (part, _) in examination.PARTS.items()}
     monkeypatch.setattr(examination, "PARTS", parts)
-    monkeypatch.setattr(examination, "_TIDY_SECONDS", 2 * LONG)
-    for name in ("_SETTLED_SECONDS", "_UNKNOWN_SECONDS"):
-        monkeypatch.setattr(forgetting, name, LONG)
+    monkeypatch.setattr(keys, "EDGE_SECONDS", round(LONG))
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the doctor wait longer until the workers have noted all that they will forget."""
+    lengthen(monkeypatch, ("fleet.adapters.redis.devices.forgetting._SETTLED_SECONDS",), LONG)
+    lengthen(monkeypatch, ("fleet.adapters.redis.devices.forgetting._UNKNOWN_SECONDS",), LONG)
 
 
 @pytest.fixture
@@ -91,4 +107,9 @@ def settings(site_broker: MosquittoServer, site_redis: RedisServer, models: str,
         "llm_base_url": models,
         "asr_base_url": models,
         "tts_base_url": models,
+        "lease_seconds": LONG,
+        "llm_timeout": 2 * LONG,
+        "llm_silence_seconds": LONG,
+        "asr_timeout": LONG,
+        "tts_timeout": LONG,
     }

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fleet.adapters.redis.access.revocations import Revocations
+from fleet.operations.doctor import mqtt_probe, passwords
 from fleet.wire.identity import CredentialKeys
 from tests.support.doctor_run import run_doctor
 from tests.support.mosquitto_server import MosquittoServer
@@ -20,7 +23,10 @@ async def test_a_wrong_secret(settings: dict[str, Any]) -> None:
     assert found.exit == 1
 
 
-async def test_the_plugin_is_missing(settings: dict[str, Any], plain_broker: MosquittoServer) -> None:
+async def test_the_plugin_is_missing(
+    settings: dict[str, Any], plain_broker: MosquittoServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_probe, "ANSWER_SECONDS", 3.0)
     named = {"mqtt_url": plain_broker.url, "mqtt_public": f"{LOOPBACK}:{plain_broker.port}"}
     found = await run_doctor(settings | named, "broker")
     assert {"broker.delivery", "broker.presence", "broker.password", "broker.topics"} <= set(found.bad), str(found)
@@ -28,7 +34,10 @@ async def test_the_plugin_is_missing(settings: dict[str, Any], plain_broker: Mos
     assert "plugin" in advice and "auto_subscribe" in advice and "fleet front" in advice
 
 
-async def test_the_broker_does_not_follow_the_list(settings: dict[str, Any], tmp_path: Path) -> None:
+async def test_the_broker_does_not_follow_the_list(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passwords, "TRIES", 6)
     with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]))) as broker:
         named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}
         async with opened(settings["redis_url"]) as store:
@@ -39,7 +48,11 @@ async def test_the_broker_does_not_follow_the_list(settings: dict[str, Any], tmp
     assert "FLEET_REVOCATIONS_FILE" in advice and "plugin_opt_revoked_file" in advice
 
 
-async def test_the_broker_does_not_upgrade_the_qos(settings: dict[str, Any], tmp_path: Path) -> None:
+async def test_the_broker_does_not_upgrade_the_qos(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It keeps one message back; all others must come.
+    monkeypatch.setattr(mqtt_probe, "ANSWER_SECONDS", 15.0)
     changed = {"upgrade_outgoing_qos": "false"}
     with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]), changed)) as broker:
         named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}

@@ -15,9 +15,11 @@ import pytest
 import redis
 
 from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.client import retries
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.speech.vad_silero import SileroVad
-from fleet.operations.doctor import disk
+from fleet.operations.doctor import audio, disk
+from fleet.operations.doctor.hello_answer import HelloAnswer
 from tests.support.doctor_run import run_doctor, running_roles
 from tests.support.openai_server import Answer, run_openai_server, spoken
 from tests.support.own_certificate import write_certificate
@@ -26,6 +28,7 @@ from tests.support.process import ServerProcess, find_program, running
 from tests.support.redis_server import RedisServer
 from tests.support.redis_store import opened
 from tests.support.skewed_clock import skewed
+from tests.support.until import until
 
 
 @pytest.mark.usefixtures("unhurried")
@@ -73,8 +76,7 @@ async def test_redis_takes_no_writes(
         own_redis.set("any", "thing")
         (tmp_path / "data").rmdir()
         own_redis.bgsave()
-        while own_redis.info("persistence")["rdb_last_bgsave_status"] == "ok":
-            pass
+        until(lambda: own_redis.info("persistence")["rdb_last_bgsave_status"] != "ok")
     found = await run_doctor(settings | {"redis_url": _url_of(own_redis)}, "redis")
     assert check in found.bad and "redis.writes" in found.bad, str(found)
     assert advice in found.bad[check].advice and advice in found.bad["redis.writes"].advice
@@ -120,8 +122,15 @@ async def test_a_public_name_is_unknown(settings: dict[str, Any]) -> None:
     assert "settings of this command" in found["settings.source"].message
 
 
-async def test_udp_is_blocked(settings: dict[str, Any], vad: SileroVad) -> None:
+async def test_udp_is_blocked(settings: dict[str, Any], vad: SileroVad, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, many = audio.ask, audio.TRIES
     with _blocked() as port:
+
+        async def ask_the_blocked_one_less(address: str, asked: int, hello_answer: HelloAnswer) -> bool | None:
+            monkeypatch.setattr(audio, "TRIES", 4 if asked == port else many)
+            return await ask(address, asked, hello_answer)
+
+        monkeypatch.setattr(audio, "ask", ask_the_blocked_one_less)
         async with running_roles(settings, vad, udp=(LOOPBACK, port)):
             found = await run_doctor(settings, "session")
     assert list(found.bad) == ["audio.reach"], str(found)
@@ -254,8 +263,9 @@ async def test_the_functions_are_old(settings: dict[str, Any], site_redis: Redis
 
 
 @pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[redis.Redis]:
-    """A Redis that the test may spoil."""
+def own_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[redis.Redis]:
+    """A Redis that the test may spoil; who is refused asks again for a while."""
+    monkeypatch.setattr(retries, "LIMIT_SECONDS", 15.0)
     (tmp_path / "data").mkdir()
     port, place = free_port(), ["--bind", LOOPBACK, "--save", "", "--dir", str(tmp_path / "data")]
     program = [find_program("redis-server", "redis-server"), "--port", str(port), *place]
