@@ -29,20 +29,22 @@ class ToolLists:
         text = await self._store.ask(cast("Awaitable[str | None]", self._store.client.get(self._store.keys.tools(mac))))
         return decode_tools(text or "")
 
-    async def write(self, owner: Owner, mac: str, tools: Sequence[ToolSpec] | bytes, about: Mapping[str, str]) -> None:
+    async def write(
+        self, owner: Owner, mac: str, tools: Sequence[ToolSpec] | bytes | str, about: Mapping[str, str]
+    ) -> None:
         """Store a device's tools.
 
         Args:
             owner: Of the device's shard.
             mac: The device.
-            tools: Its whole list; bytes are the list as JSON.
+            tools: Its whole list; bytes are the list as JSON, a text is its stored form.
             about: Fields of its record: `tep`, the epoch of the connection with this list; `pg`, the digests of the
                 list's pages; `board`; `fw`.
 
         Raises:
             Fenced: The shard is another worker's now.
         """
-        await self._store_list(owner, mac, await pack_tools(tools), about)
+        await self._store_list(owner, mac, tools if isinstance(tools, str) else await pack_tools(tools), about)
 
     async def keep(self, owner: Owner, mac: str, about: Mapping[str, str]) -> bool:
         """Store fields of a device's record, as `write` does; its tools are the stored ones.

@@ -11,11 +11,13 @@ from typing import cast
 from pydantic import JsonValue
 
 from fleet.adapters.redis.devices.devices import DeviceRecord
+from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.ground.errors import Unavailable
 from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import initialize_command
+from fleet.roles.worker.sessions.known_lists import KnownList, KnownLists
 from fleet.roles.worker.sessions.tool_list_budget import LIST_TOO_LONG, PAGE_TOO_LONG, GrowingList, ListBudget
 from fleet.wire.json_text import dump, parse
 from fleet.wire.jsonrpc import LARGEST_ID
@@ -56,6 +58,7 @@ class Discovery:
         self.pending = PendingCalls[ResponseEvent | None](_DISCONNECTED)
         self.lists = ListBudget(counts)
         """The lists that are being read."""
+        self._known = KnownLists()
         self._running: dict[str, asyncio.Task[object]] = {}
         self._retries: dict[str, asyncio.TimerHandle] = {}
 
@@ -133,7 +136,7 @@ class Discovery:
             return
         board, firmware = parse_server(answer.result)
         shard.publish(mac, InitializedCommand(), dialect)
-        with self.lists.begin(device.pages) as tools:
+        with self.lists.begin(device.pages, self._known) as tools:
             whole = await self._list(shard, mac, tools, dialect)
             if self._retry_refused(shard, mac, tools, dialect):
                 return
@@ -145,16 +148,21 @@ class Discovery:
             if tools.unchanged and await self._resources.tools.keep(shard.owner, mac, about):
                 log.info("tools are as before", extra={"board": board, "firmware": firmware})
                 return
-            self._parse_skipped(tools)  # some are left if the stored list is gone
-            if self._retry_refused(shard, mac, tools, dialect):
-                return
-            await self._resources.tools.write(shard.owner, mac, tools.document(), about)
-        log.info("tools discovered", extra={"tools": len(tools), "board": board, "firmware": firmware})
+            known = self._known.find(tools.digests) if tools.skipped else None
+            if known is None:
+                self._parse_skipped(tools)  # some are left if the stored list is gone
+                if self._retry_refused(shard, mac, tools, dialect):
+                    return
+                known = KnownList(await pack_tools(tools.document()), len(tools))
+                if whole and tools.flawless:
+                    self._known.put(tools.digests, known)
+            await self._resources.tools.write(shard.owner, mac, known.stored, about)
+        log.info("tools discovered", extra={"tools": known.tools, "board": board, "firmware": firmware})
 
     async def _list(self, shard: Shard, mac: str, tools: GrowingList, dialect: str) -> bool:
         """Read the tools of all pages; return whether the list is complete. Keep what was read of a broken list."""
         fault = await self._read_pages(shard, mac, tools, dialect)
-        if not tools.unchanged:
+        if not tools.unchanged and (fault or self._known.find(tools.digests) is None):
             fault = self._parse_skipped(tools) or fault
         if fault:
             self._counts[f"tools: {fault}"] += 1
@@ -193,6 +201,7 @@ class Discovery:
     def _parse(self, tools: GrowingList, result: JsonValue, size: int) -> str:
         """Add a page to the list; return why the list ends with it, empty if it goes on."""
         page = parse_page(result, size)
+        tools.flawless = tools.flawless and page is not None and not page.damaged
         if page is None:
             return "unreadable"
         if page.damaged:

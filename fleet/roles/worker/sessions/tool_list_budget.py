@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Final
 
+from fleet.roles.worker.sessions.known_lists import KnownLists
 from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE, ToolSpec
 
 LARGEST_LISTS = 8 * 1024 * 1024
@@ -14,6 +15,9 @@ MOST_TOOLS = 256
 LIST_TOO_LONG, PAGE_TOO_LONG = "too long", "page too long"
 _READING: Final = b"1"
 """Change it when `parse_page` reads a page in another way than before: then no stored list is as its pages."""
+_DIGEST_BYTES: Final = 16
+_STORED_DIGITS: Final = 16
+"""Of the digests that a device's record keeps: they are compared with pages of the same device only."""
 _ENTRY = 200
 """Bytes of memory for a tool in addition to its name and its JSON."""
 
@@ -22,16 +26,20 @@ class GrowingList:
     """The tools of one device that were read so far, as JSON: objects would take twenty times the memory.
 
     Args:
-        known: Digests of the pages of the stored list.
+        stored: Digests of the pages of the stored list.
+        known: Lists of other devices.
     """
 
-    def __init__(self, known: str = "") -> None:
+    def __init__(self, stored: str, known: KnownLists) -> None:
         self.tools: dict[str, bytes] = {}
         self.skipped: list[bytes] = []
-        """Pages that are as in the stored list, as the device sent them; they are not parsed."""
-        self.pages = ""
-        """Digests of the pages that were read."""
-        self._known = known.split()
+        """Pages with which the stored list or a known one begins, as the device sent them; they are not parsed."""
+        self.digests: tuple[str, ...] = ()
+        """Of the pages that were read."""
+        self.flawless = True
+        """Whether nothing was left out."""
+        self._stored = stored.split()
+        self._known = known
         self._length = 0
         self.size = 0
         """Bytes of the budget that it uses."""
@@ -42,15 +50,22 @@ class GrowingList:
         return len(self.tools)
 
     @property
+    def pages(self) -> str:
+        """Digests of the pages that were read, as a device's record keeps them."""
+        return " ".join(digest[:_STORED_DIGITS] for digest in self.digests)
+
+    @property
     def unchanged(self) -> bool:
         """Whether the pages that were read are those of the stored list."""
-        return bool(self._known) and self.pages.split() == self._known
+        return bool(self._stored) and self.pages.split() == self._stored
 
     def skip(self, text: bytes) -> bool:
-        """Note a page; return whether it need not be parsed, because it and all before it are as in the stored list."""
-        number, digest = len(self.pages.split()), blake2b(text, digest_size=8, person=_READING).hexdigest()
-        self.pages = f"{self.pages} {digest}".lstrip()
-        if self.tools or len(self.skipped) < number or self._known[number : number + 1] != [digest]:
+        """Note a page; return whether it need not be parsed, because a list begins with it and all before it."""
+        number = len(self.digests)
+        self.digests += (blake2b(text, digest_size=_DIGEST_BYTES, person=_READING).hexdigest(),)
+        if self.tools or len(self.skipped) < number:
+            return False
+        if self.pages.split() != self._stored[: number + 1] and not self._known.begins(self.digests):
             return False
         self.skipped.append(text)
         self.size += len(text)
@@ -101,9 +116,9 @@ class ListBudget:
         self._open: OrderedDict[GrowingList, None] = OrderedDict()
 
     @contextmanager
-    def begin(self, known: str = "") -> Iterator[GrowingList]:
-        """Return an empty list that counts during the block; `known` are the digests of the stored list."""
-        growing = GrowingList(known)
+    def begin(self, stored: str = "", known: KnownLists | None = None) -> Iterator[GrowingList]:
+        """Return an empty list that counts during the block; for the arguments see `GrowingList`."""
+        growing = GrowingList(stored, known or KnownLists())
         self._open[growing] = None
         try:
             yield growing

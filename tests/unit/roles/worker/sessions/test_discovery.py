@@ -9,7 +9,8 @@ from fleet.ground.errors import Fenced
 from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.sessions import discovery as module
 from fleet.roles.worker.sessions.discovery import Discovery
-from fleet.wire.mcp import ToolSpec
+from fleet.roles.worker.sessions.known_lists import KnownLists
+from fleet.wire.mcp import ToolSpec, parse_page
 from fleet.wire.messages import ResponseEvent
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
@@ -53,6 +54,11 @@ class Asked:
     async def known(self) -> list[str]:
         return [tool.name for tool in await self.stage.resources.tools.read(MAC)]
 
+    async def forget(self) -> None:
+        """Let Redis know the device no more: the next one is another device."""
+        store = self.stage.resources.store
+        await store.client.delete(store.keys.device(MAC), store.keys.tools(MAC))
+
 
 @pytest.fixture
 def asked(stage: WorkerStage) -> Asked:
@@ -84,6 +90,38 @@ async def test_pages_that_are_as_in_the_stored_list_are_not_parsed(
     assert (await asked.stage.resources.devices.read(MAC)).tools_known
 
 
+@pytest.mark.parametrize("tools", [PAGES["more"]["tools"], [*PAGES["more"]["tools"], {"name": 7}]])
+async def test_pages_that_another_device_sent_are_parsed_only_if_something_was_wrong_with_them(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, tools: list[dict[str, Any]]
+) -> None:
+    parsed: list[object] = []
+    monkeypatch.setattr(module, "parse_page", lambda *page: parsed.append(page) or parse_page(*page))
+    sent = {**PAGES, "more": {"tools": tools}}
+    for _ in range(2):
+        await asked.stage.connect()
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await asked.answer(sent)
+        record = await asked.stage.resources.devices.read(MAC)
+        assert (await asked.known(), record.tools_known, record.board) == (["a", "b"], True, "board")
+        await asked.forget()
+    assert len(parsed) == (2 if len(tools) == 1 else 4)
+    assert asked.discovery.lists.used == 0
+
+
+async def test_a_list_that_begins_like_that_of_another_device_is_read_whole(asked: Asked) -> None:
+    for pages_now, names in (
+        (PAGES, ["a", "b"]),
+        ({**PAGES, "more": {"tools": [{"name": "c"}]}}, ["a", "c"]),
+        ({"": PAGES[""], "more": {"tools": 7}}, ["a"]),
+        (PAGES, ["a", "b"]),
+    ):
+        await asked.stage.connect()
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await asked.answer(pages_now)
+        assert await asked.known() == names
+        await asked.forget()
+
+
 async def test_a_list_that_redis_lost_is_stored_again_though_the_pages_are_known(asked: Asked) -> None:
     store = asked.stage.resources.store
     for epoch in (1, 2):
@@ -95,8 +133,11 @@ async def test_a_list_that_redis_lost_is_stored_again_though_the_pages_are_known
     assert asked.discovery.lists.used == 0
 
 
-async def test_a_lost_list_that_exceeds_the_budget_is_not_stored_as_an_empty_one(asked: Asked) -> None:
+async def test_a_lost_list_that_exceeds_the_budget_is_not_stored_as_an_empty_one(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, lists = asked.stage.resources.store, asked.discovery.lists
+    monkeypatch.setattr(KnownLists, "put", lambda *_: None)  # another worker read the list before
     for epoch, limit in ((1, lists.limit), (2, 300)):
         await asked.stage.connect(epoch=epoch)
         await store.client.delete(store.keys.tools(MAC))
