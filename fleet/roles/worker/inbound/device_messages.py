@@ -86,7 +86,7 @@ class DeviceDispatcher:
         self._replaced = ReplacedSessions()
         self._returns = ReturnedDevices(session_opener.apologies)
         self._parsing = LoopBudget()
-        self.awaited = AwaitedAnswers(calls, self._parsing)
+        self.awaited = AwaitedAnswers(calls, discovery.pending, self._parsing)
         """Answers that need no turn in the order of their device."""
         self.presences = Presences()
         """Presences that wait."""

@@ -72,7 +72,10 @@ class DeviceExecutor:
             except Unavailable as error:
                 ended.set_result(error)
 
-        begun.add_done_callback(follow)
+        if begun.done():
+            follow(begun)
+        else:
+            begun.add_done_callback(follow)
 
     async def run(self, mac: str, work: DeviceWork) -> None:
         """Run work after all earlier work of the device, and wait for its end.

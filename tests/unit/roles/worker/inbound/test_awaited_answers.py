@@ -3,6 +3,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from fleet.ground.loop_budget import FRAME_BYTES, LoopBudget
+from fleet.roles.worker.calls.pending import PendingCalls
 from fleet.roles.worker.inbound.awaited_answers import AwaitedAnswers
 from fleet.wire.messages import ResponseEvent
 
@@ -19,7 +20,7 @@ async def test_only_the_answer_to_a_call_that_is_awaited_is_taken() -> None:
         return asyncio.get_running_loop().create_future()
 
     calls = SimpleNamespace(take=take, awaits=lambda mac: False)
-    answers = AwaitedAnswers(cast("Any", calls), parsing)
+    answers = AwaitedAnswers(cast("Any", calls), PendingCalls(None), parsing)
     assert answers.take(MAC, ANSWER) is None and taken == []
     calls.awaits = lambda mac: mac == MAC
     assert answers.take("another", ANSWER) is None
@@ -34,3 +35,16 @@ async def test_only_the_answer_to_a_call_that_is_awaited_is_taken() -> None:
     assert answers.take(MAC, ANSWER) is None, "a failure is for the usual way"
     assert not parsing.take_now(FRAME_BYTES), "it is part of what one iteration may parse"
     assert answers.take(MAC, ANSWER.replace(b"{}", b'{"x":"%b"}' % (b"x" * FRAME_BYTES))) is None and taken == ["7"]
+
+
+async def test_the_answer_to_another_request_is_passed_on_at_once() -> None:
+    requests = PendingCalls[ResponseEvent | None](None)
+    calls = SimpleNamespace(take=lambda mac, answer: None, awaits=lambda mac: False)
+    answers = AwaitedAnswers(cast("Any", calls), requests, LoopBudget())
+    with requests.register(MAC, 8) as other, requests.register(MAC, 7) as waiting:
+        assert answers.take("another", ANSWER) is None
+        taken = answers.take(MAC, ANSWER)
+        assert taken is not None and taken.done() and not other.done()
+        found = waiting.result()
+        assert found is not None and (found.id, found.result) == ("7", {})
+    assert answers.take(MAC, ANSWER) is None
