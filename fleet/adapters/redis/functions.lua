@@ -783,16 +783,21 @@ local function renewal_look(K, A)
   return answer
 end
 
--- K: own, generations to require, admission  A: worker, fence, MAC, generation
--- Records that the generation is required.
+-- K: own, generations to require, admission of each device  A: worker, fence, MAC and generation of each
+-- Records that the generations are required.
 local function renewal_settled(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  local o = redis.call('HMGET', K[3], 'gen', 'due')
-  -- If the generation rose again meanwhile, that change has a due time of its own, which stays.
-  if o[2] and o[1] ~= A[4] then return 0 end
-  redis.call('HDEL', K[3], 'due')
-  if o[1] or redis.call('EXISTS', K[3]) == 1 then redis.call('HSET', K[3], 'req', A[4]) end
-  return redis.call('ZREM', K[2], A[3])
+  for i = 3, #K do
+    local mac, generation = A[2 * i - 3], A[2 * i - 2]
+    local o = redis.call('HMGET', K[i], 'gen', 'due')
+    -- If the generation rose again meanwhile, that change has a due time of its own, which stays.
+    if not o[2] or o[1] == generation then
+      if o[2] then redis.call('HDEL', K[i], 'due') end
+      if o[1] or redis.call('EXISTS', K[i]) == 1 then redis.call('HSET', K[i], 'req', generation) end
+      redis.call('ZREM', K[2], mac)
+    end
+  end
+  return 1
 end
 
 -- K: own, devices (by bootstrap, or those that are online), devices with an old password, generations to require, mark
@@ -1089,7 +1094,7 @@ local function tool_list(K, A)
   elseif redis.call('EXPIRE', K[3], A[3]) == 0 then
     return 0
   end
-  for at = 5, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
+  if A[5] then redis.call('HSET', K[2], unpack(A, 5)) end
   return 1
 end
 

@@ -1,5 +1,7 @@
 """Whose a MAC is: what is pinned, for how long, and which generation of passwords it needs."""
 
+from dataclasses import replace
+
 import pytest
 
 from fleet.adapters.redis.access import admissions
@@ -11,6 +13,7 @@ from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.admission import Policy
+from fleet.ground.errors import Fenced
 
 OWNER, OTHER = "7b8f1c44-0000-4000-8000-000000000001", "7b8f1c44-0000-4000-8000-000000000002"
 
@@ -196,15 +199,36 @@ async def test_an_earlier_password_is_due_when_the_new_one_has_connected(store: 
     given = (await ask(store, mac)).generation
     await connect(store, owner, mac, 5, given)
     assert await due(store, owner, mac) == [(mac, 1)], "what proves nothing counts no longer"
-    await renewals.settle(owner, shard, mac, 1)
+    await renewals.settle(owner, shard, [(mac, 1)])
     raised = await Admissions(store).renew(mac, 4_000_000_000)
     await connect(store, owner, mac, 6, given)
     assert await due(store, owner, mac) == []
     await connect(store, owner, mac, 7, raised)
     assert await due(store, owner, mac) == [(mac, raised)]
-    await renewals.settle(owner, shard, mac, raised)
+    await renewals.settle(owner, shard, [(mac, raised)])
     assert await due(store, owner, mac) == []
     assert (await Admissions(store).read(mac)).due == 0
+
+
+async def test_of_several_devices_only_the_required_generations_are_settled(
+    store: Store, owner: Owner, mac: str
+) -> None:
+    shard, renewals = store.keys.shard(mac), Renewals(store)
+    macs = [mac, *of_one_shard(store, mac)[:2]]
+    raised: dict[str, int] = {}
+    for at, one in enumerate(macs):
+        given = (await ask(store, one)).generation
+        await connect(store, owner, one, 5, given)
+        raised[one] = await Admissions(store).renew(one, 4_000_000_000)
+        await connect(store, owner, one, 6, raised[one])
+        if at == 1:
+            await Admissions(store).renew(one, 4_000_000_000)
+    assert dict(await due(store, owner, mac)) == {one: raised[one] for one in (macs[0], macs[2])}
+    await renewals.settle(owner, shard, list(raised.items()))
+    assert await due(store, owner, mac) == []
+    assert [(await Admissions(store).read(one)).due for one in macs] == [0, 4_000_000_000, 0]
+    with pytest.raises(Fenced):
+        await renewals.settle(replace(owner, fence="0"), shard, [(mac, raised[mac])])
 
 
 async def test_a_password_of_a_pin_that_expired_is_refused_when_it_comes(store: Store, owner: Owner, mac: str) -> None:

@@ -1,6 +1,6 @@
 """The devices of a shard with an old password, and the generations to require of them."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -86,11 +86,14 @@ class Renewals:
         due = zip(rest[:macs:2], rest[1:macs:2], strict=True)
         return DueRenewals(_mark(mark), int(young), [(mac, int(generation)) for mac, generation in due], rest[macs:])
 
-    async def settle(self, owner: Owner, shard: int, mac: str, generation: int) -> None:
-        """Record that a generation is required."""
+    async def settle(self, owner: Owner, shard: int, required: Sequence[tuple[str, int]]) -> None:
+        """Record that generations are required of devices of a shard: at most `MOST_DUE` MACs."""
+        if not required:
+            return
         names = self._store.keys
-        keys = [names.own(shard), names.due(shard), f"{prefix(shard)}o:{mac}"]
-        await self._store.call("fleet_renewal_settled", keys, [*_lease(owner), mac, generation])
+        keys = [names.own(shard), names.due(shard), *(f"{prefix(shard)}o:{mac}" for mac, _ in required)]
+        words = [word for pair in required for word in pair]
+        await self._store.call("fleet_renewal_settled", keys, [*_lease(owner), *words])
 
     async def scan(self, owner: Owner, shard: int, since: int) -> bool:
         """Sort the next devices of a shard, once after a policy began at `since`; return whether all are sorted."""

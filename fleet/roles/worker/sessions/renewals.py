@@ -67,8 +67,8 @@ class PasswordRenewals:
         try:
             look = await self._renewals.look(shard.owner, shard.number, RenewalPace(state.strict, max(most, 0)))
             self.young[shard.number] = look.young
-            for mac, generation in look.due:
-                await self._require(shard, state, mac, generation)
+            required = [due for due in look.due if await self._require(state, *due)]
+            await self._renewals.settle(shard.owner, shard.number, required)
             for mac in look.ask:
                 shard.publish(mac, restart(), XIAOZHI)
                 metrics.renewals.add("restart")
@@ -85,7 +85,8 @@ class PasswordRenewals:
             if await self._renewals.scan(shard.owner, shard.number, state.since):
                 return
 
-    async def _require(self, shard: Shard, state: PolicyState, mac: str, generation: int) -> None:
+    async def _require(self, state: PolicyState, mac: str, generation: int) -> bool:
+        """Refuse the earlier passwords of a device; return whether that is done."""
         # Passwords of generation 0 prove nothing: `_refuse_unproved` refuses those of all devices together, and an open
         # policy accepts them.
         if generation > 1 or (state.strict and not state.closed):
@@ -93,10 +94,10 @@ class PasswordRenewals:
                 await self._revocations.require(mac, generation)
             except Overloaded:
                 metrics.renewals.add("list_full")
-                return
+                return False
             metrics.renewals.add("refused")
             log.info("earlier passwords refused", extra={"device": mac, "generation": generation})
-        await self._renewals.settle(shard.owner, shard.number, mac, generation)
+        return True
 
     async def _refuse_unproved(self, state: PolicyState) -> None:
         """Refuse unproved passwords of all devices when no device uses one any more, or the time for them is over."""
