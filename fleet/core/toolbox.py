@@ -17,14 +17,13 @@ from pydantic_core import from_json
 
 from fleet.core.ports import ToolCall, ToolOffer
 from fleet.core.schemas.arguments import LARGEST_INTEGER, fit
-from fleet.core.schemas.cleaning import LARGEST_NUMBER, clean
-from fleet.core.schemas.shown import shown
+from fleet.core.schemas.cleaning import LARGEST_NUMBER
+from fleet.core.shown_tools import show
 from fleet.core.tool_gate import DENIED
 from fleet.wire.json_text import has_too_many_values, is_finite
 from fleet.wire.mcp import ToolSpec
 
 LONGEST_NAME = 64
-LONGEST_DESCRIPTION = 1_000
 MOST_OFFERS = 128
 """Tools that are offered; some endpoints refuse more."""
 LARGEST_OFFERS = 100_000
@@ -134,16 +133,13 @@ class Toolbox:
         return Prepared(tool, fitted)
 
     def _offer(self, tool: ToolSpec) -> None:
-        parameters = shown(clean(tool.input_schema))
-        description = (tool.description.strip() or tool.name)[:LONGEST_DESCRIPTION]
-        description = description.encode("utf-8", "replace").decode()
-        size = len(description) + len(json.dumps(parameters))
-        if len(self._offers) >= MOST_OFFERS or size > self._room:
+        shown = show(tool)
+        if len(self._offers) >= MOST_OFFERS or shown.size > self._room:
             return
-        self._room -= size
+        self._room -= shown.size
         name = self._free_name(tool.name)
         self._tools[name] = tool
-        self._offers[name] = ToolOffer(name, description, parameters)
+        self._offers[name] = ToolOffer(name, shown.description, shown.parameters)
 
     def _free_name(self, name: str) -> str:
         plain = re.sub(r"[^a-zA-Z0-9_-]", "_", name.removeprefix("self."))

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from fleet.core import toolbox
 from fleet.core.ports import ToolCall
-from fleet.core.toolbox import LARGEST_OFFERS, LONGEST_DESCRIPTION, MOST_OFFERS, PROGRAM, Prepared, Refusal, Toolbox
+from fleet.core.shown_tools import LONGEST_DESCRIPTION
+from fleet.core.toolbox import LARGEST_OFFERS, MOST_OFFERS, PROGRAM, Prepared, Refusal, Toolbox
 from fleet.wire.mcp import ToolSpec
 from tests.unit.core.schemas.test_cleaning import JSON, OBJECTS
 

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import zlib
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import cast
+from typing import Final, cast
 
 from pydantic import TypeAdapter
 
@@ -17,6 +17,11 @@ _TOOLS: TypeAdapter[tuple[ToolSpec, ...]] = TypeAdapter(tuple[ToolSpec, ...])
 _PACKED = "z:"
 _AT_ONCE = 16_384
 """Bytes that are compressed on the event loop: this takes half a millisecond. More goes to a thread."""
+_MOST_DECODED: Final = 64
+_LARGEST_DECODED: Final = 16_384
+"""Bytes of JSON of a list that is kept decoded; as objects they take twenty times as much, all lists 20 MB."""
+_decoded: dict[str, tuple[ToolSpec, ...]] = {}
+"""Lists that were decoded last, by their stored form: each turn of a device reads its own."""
 
 
 class ToolLists:
@@ -93,7 +98,18 @@ def _pack(document: bytes) -> str:
 
 
 def decode_tools(text: str) -> tuple[ToolSpec, ...]:
-    """Return a stored tool list, compressed or as JSON; an empty text is an empty list."""
-    if text.startswith(_PACKED):
-        return _TOOLS.validate_json(zlib.decompress(base64.b64decode(text.removeprefix(_PACKED))))
-    return _TOOLS.validate_json(text) if text else ()
+    """Return a stored tool list, compressed or as JSON; an empty text is an empty list.
+
+    Nobody changes the tools: devices with the same list share them.
+    """
+    kept = _decoded.get(text)
+    if kept is not None or not text:
+        return kept or ()
+    packed = text.startswith(_PACKED)
+    document = zlib.decompress(base64.b64decode(text.removeprefix(_PACKED))) if packed else text.encode()
+    tools = _TOOLS.validate_json(document)
+    if len(document) <= _LARGEST_DECODED:
+        _decoded[text] = tools
+        if len(_decoded) > _MOST_DECODED:
+            del _decoded[next(iter(_decoded))]
+    return tools

@@ -1,3 +1,6 @@
+import pytest
+
+from fleet.adapters.redis.devices import tools as module
 from fleet.adapters.redis.devices.tools import decode_tools, pack_tools
 from fleet.wire.mcp import ToolSpec
 
@@ -23,3 +26,18 @@ async def test_tools_come_back_as_they_were() -> None:
 def test_lists_that_were_kept_as_json_are_read_too() -> None:
     assert decode_tools(f"[{TOOLS[0].model_dump_json()}]") == TOOLS[:1]
     assert decode_tools("") == ()
+
+
+async def test_a_list_is_decoded_once_so_long_as_it_is_among_the_last_and_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_decoded", {})
+    texts = [await pack_tools([ToolSpec(name=str(number))]) for number in range(module._MOST_DECODED + 1)]
+    first = decode_tools(texts[0])
+    assert decode_tools(texts[0]) is first
+    for text in texts[1:]:
+        decode_tools(text)
+    assert decode_tools(texts[0]) is not first and decode_tools(texts[0]) == first
+    large = await pack_tools([ToolSpec(name="a", description="x" * module._LARGEST_DECODED)])
+    assert decode_tools(large) is not decode_tools(large)
+    assert len(module._decoded) == module._MOST_DECODED
