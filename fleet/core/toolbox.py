@@ -28,6 +28,8 @@ MOST_OFFERS = 128
 """Tools that are offered; some endpoints refuse more."""
 LARGEST_OFFERS = 100_000
 """Characters of all offers together: they are part of every request to the model."""
+MOST_GROWTH = 8
+"""Arguments take at most so many bytes for each character that the model wrote: 1e15 becomes 1000000000000000.0."""
 _NAMED = 20
 _TOO_LONG = "the arguments are too long, nested too deeply, or hold a number that is too large for the tool"
 
@@ -128,7 +130,7 @@ class Toolbox:
         fitted = fit(tool.input_schema, arguments, self._limits.integer) if self._validates else arguments
         if isinstance(fitted, str):
             return _refuse(fitted)
-        if not _is_small(fitted, self._limits):
+        if not _is_small(fitted, self._limits, len(call.arguments)):
             return _refuse(_TOO_LONG)
         return Prepared(tool, fitted)
 
@@ -172,10 +174,13 @@ def _refuse(why: str) -> Refusal:
     return Refusal(f"error: not done, {why}", "INVALID_TOOL_PARAMETERS")
 
 
-def _is_small(arguments: dict[str, JsonValue], limits: ArgumentLimits) -> bool:
+def _is_small(arguments: dict[str, JsonValue], limits: ArgumentLimits, length: int) -> bool:
+    """Whether arguments, which were made of a text of this length, are small enough."""
     if not _fits(arguments, limits.levels):
         return False
-    return len(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")) <= limits.size
+    # Most are far from the limit, and writing them takes longer than all else here.
+    small = length * MOST_GROWTH <= limits.size
+    return small or len(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace")) <= limits.size
 
 
 def _fits(value: JsonValue, levels: int) -> bool:

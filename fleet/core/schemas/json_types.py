@@ -1,6 +1,8 @@
 """The types of JSON Schema and their Python types."""
 
+import functools
 import math
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -18,13 +20,22 @@ _LONGEST = 100
 
 def types_of(rule: object) -> tuple[str, ...]:
     """Return the types that a `type` names, in lower case; empty if one of them is unknown."""
-    if isinstance(rule, str) and len(rule) <= _LONGEST:
-        # The LLM Gateway document writes several types as one text, "string|number" (section 4.6).
-        names = [name.strip().lower() for name in rule.split("|")]
-    elif is_list(rule) and len(rule) <= len(TYPES):
+    if isinstance(rule, str):
+        return _types_of_text(rule) if len(rule) <= _LONGEST else ()
+    if is_list(rule) and len(rule) <= len(TYPES):
         names = [name.lower() if isinstance(name, str) else "" for name in rule]
     else:
         return ()
+    return _known(names)
+
+
+@functools.lru_cache(maxsize=128)
+def _types_of_text(rule: str) -> tuple[str, ...]:
+    # The LLM Gateway document writes several types as one text, "string|number" (section 4.6).
+    return _known([name.strip().lower() for name in rule.split("|")])
+
+
+def _known(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names) if all(name in TYPES for name in names) else ()
 
 

@@ -90,6 +90,11 @@ def disable() -> None:
         tracer.close()
 
 
+def are_on() -> bool:
+    """Whether spans are created."""
+    return _tracer is not None
+
+
 def current() -> Span:
     """Return the current span."""
     return _current.get()

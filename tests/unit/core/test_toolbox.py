@@ -1,6 +1,8 @@
 import json
 import re
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -210,3 +212,27 @@ def test_no_tool_and_no_call_raises(schema: dict[str, object], arguments: str, n
         assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", offer.name)
         box.prepare(ToolCall("c", offer.name, arguments))
     box.prepare(ToolCall("c", name, arguments))
+
+
+@given(
+    st.dictionaries(st.text(max_size=4), JSON, max_size=4), st.sampled_from(["string", "integer", "number", "object"])
+)
+def test_arguments_grow_by_less_than_is_assumed_where_their_size_is_not_measured(
+    arguments: dict[str, Any], wanted: str
+) -> None:
+    tool = ToolSpec(name="a", input_schema={"properties": dict.fromkeys(arguments, {"type": wanted})})
+    for text in (
+        msgspec.json.encode(arguments).decode(),
+        re.sub(r"\d+", "1e15", msgspec.json.encode(arguments).decode()),
+    ):
+        prepared = Toolbox([tool], limits=PROGRAM).prepare(ToolCall("c", "a", text))
+        if isinstance(prepared, Prepared):
+            written = json.dumps(prepared.arguments, ensure_ascii=False).encode("utf-8", "replace")
+            assert len(written) <= toolbox.MOST_GROWTH * len(text)
+
+
+def test_the_largest_arguments_are_measured() -> None:
+    tool = ToolSpec(name="a", input_schema={})
+    fitting, too_long = ('{"x":"%s"}' % ("x" * length) for length in (3_991, 3_992))
+    assert isinstance(prepare(fitting, tool), Prepared)
+    assert isinstance(prepare(too_long, tool), Refusal)

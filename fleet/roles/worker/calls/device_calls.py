@@ -128,8 +128,7 @@ class DeviceCalls:
         sent: asyncio.Future[Outcome] | None,
     ) -> Outcome:
         owner = shard.owner
-        operator, turn = CallingOperator(owner, terms.call_id, terms.idle), CallingTurn(owner, terms.turn)
-        caller = operator if terms.operator else turn
+        caller = CallingOperator(owner, terms.call_id, terms.idle) if terms.operator else CallingTurn(owner, terms.turn)
         begun = await self._calls.begin(mac, terms.idempotency, terms.seconds, caller, command.name)
         log.debug("call begun", extra={"call": terms.call_id, "verdict": type(begun).__name__})
         match begun:

@@ -17,18 +17,21 @@ class CallGate:
         self._clear = asyncio.Event()
         self._clear.set()
 
-    @asynccontextmanager
-    async def side_by_side(self) -> AsyncIterator[None]:
+    def side_by_side(self) -> "_Quick":
         """Wait until no slow call runs, then run the block."""
+        return _Quick(self)
+
+    async def enter(self) -> None:
+        """Begin a quick call, as soon as no slow one runs."""
         async with self._entry:
             self._quick += 1
             self._clear.clear()
-        try:
-            yield
-        finally:
-            self._quick -= 1
-            if not self._quick:
-                self._clear.set()
+
+    def leave(self) -> None:
+        """End a quick call."""
+        self._quick -= 1
+        if not self._quick:
+            self._clear.set()
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
@@ -36,3 +39,18 @@ class CallGate:
         async with self._entry:
             await self._clear.wait()
             yield
+
+
+class _Quick:
+    """The block of a quick call; a generator costs twice as much."""
+
+    __slots__ = ("_gate",)
+
+    def __init__(self, gate: CallGate) -> None:
+        self._gate = gate
+
+    async def __aenter__(self) -> None:
+        await self._gate.enter()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._gate.leave()

@@ -1,8 +1,6 @@
 """The requests of this process that wait for answers of devices."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -25,21 +23,9 @@ class PendingCalls(Generic[T]):
         waiting = self._waiting.get(mac, {})
         return request in waiting if request else bool(waiting)
 
-    @contextmanager
-    def register(self, mac: str, number: int) -> Iterator[asyncio.Future[T]]:
-        """Register a future for the answer to a request that is about to be sent."""
-        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        requests = self._waiting.setdefault(mac, {})
-        both = requests.setdefault(str(number), [])
-        both.append(answer)
-        try:
-            yield answer
-        finally:
-            both.remove(answer)
-            if not both:
-                del requests[str(number)]
-            if not requests:
-                del self._waiting[mac]
+    def register(self, mac: str, number: int) -> "_Registered[T]":
+        """Register a future for the answer to a request that is about to be sent, during a `with`."""
+        return _Registered(self._waiting, mac, str(number))
 
     def resolve(self, mac: str, request: str, answer: T) -> bool:
         """Set the futures of a request; return False if there is none."""
@@ -53,6 +39,31 @@ class PendingCalls(Generic[T]):
         for waiting in self._waiting.get(mac, {}).values():
             for one in waiting:
                 _set(one, self._disconnected)
+
+
+class _Registered(Generic[T]):
+    """A future among those that wait; a generator costs twice as much, and every request opens such a block."""
+
+    __slots__ = ("_answer", "_mac", "_request", "_waiting")
+
+    def __init__(self, waiting: dict[str, dict[str, list[asyncio.Future[T]]]], mac: str, request: str) -> None:
+        self._waiting = waiting
+        self._mac = mac
+        self._request = request
+        self._answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def __enter__(self) -> asyncio.Future[T]:
+        self._waiting.setdefault(self._mac, {}).setdefault(self._request, []).append(self._answer)
+        return self._answer
+
+    def __exit__(self, *_: object) -> None:
+        requests = self._waiting[self._mac]
+        both = requests[self._request]
+        both.remove(self._answer)
+        if not both:
+            del requests[self._request]
+        if not requests:
+            del self._waiting[self._mac]
 
 
 async def wait_for_answer(answer: asyncio.Future[T], seconds: float, otherwise: T) -> T:

@@ -20,9 +20,7 @@ class AwaitedAnswers:
         parsing: What may be parsed in one iteration of the event loop.
     """
 
-    def __init__(
-        self, calls: DeviceCalls, requests: PendingCalls[ResponseEvent | None], parsing: LoopBudget
-    ) -> None:
+    def __init__(self, calls: DeviceCalls, requests: PendingCalls[ResponseEvent | None], parsing: LoopBudget) -> None:
         self._calls = calls
         self._requests = requests
         self._parsing = parsing
