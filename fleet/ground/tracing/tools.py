@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from fleet.ground.tracing import spans
 
-
 Note = Callable[[str, object], None]
 
 

@@ -220,7 +220,7 @@ def test_no_tool_and_no_call_raises(schema: dict[str, object], arguments: str, n
 def test_arguments_grow_by_less_than_is_assumed_where_their_size_is_not_measured(
     arguments: dict[str, Any], wanted: str
 ) -> None:
-    tool = ToolSpec(name="a", input_schema={"properties": dict.fromkeys(arguments, {"type": wanted})})
+    tool = ToolSpec(name="a", input_schema={"properties": {key: {"type": wanted} for key in arguments}})
     for text in (
         msgspec.json.encode(arguments).decode(),
         re.sub(r"\d+", "1e15", msgspec.json.encode(arguments).decode()),
