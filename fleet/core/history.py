@@ -55,6 +55,11 @@ def cut(messages: Sequence[Message], spoken: int) -> tuple[Message, ...]:
     return settle((*kept, Message("assistant", INTERRUPTED)))
 
 
+def count_sentences(text: str) -> int:
+    """Return as how many sentences a text is spoken."""
+    return _beginning(text, len(text))[1]
+
+
 def since_user(history: Sequence[Message]) -> tuple[Message, ...]:
     """Return the history from its first user message on, settled; its beginning may be missing."""
     first = next((at for at, message in enumerate(history) if message.role == "user"), len(history))

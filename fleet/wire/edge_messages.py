@@ -208,6 +208,8 @@ class UtteranceWithdrawnEvent(_EdgeMessage, frozen=True, tag="utterance_withdraw
     """To a shard: the user went on; the turn is over, and a later one has its words, too. It may not have begun."""
 
     turn: str
+    spoken: int | None = None
+    """As in `AnswerInterruptedEvent`; None if an older edge sends it."""
 
 
 class AnswerInterruptedEvent(_EdgeMessage, frozen=True, tag="speech_interrupted"):

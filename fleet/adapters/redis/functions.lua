@@ -930,11 +930,13 @@ end
 -- Replaces the device's session. The dialect in which the device registered its tools in this connection is kept. The
 -- message for the edge gets what the device reported about itself, and its agent.
 -- Returns {old session id, old edge, epoch, epoch of the tool list or '', firmware or '', language or '', board or '',
--- digest of its agent or ''}.
+-- digest of its agent or ''}. If announcements are kept for the device (`kept`), the session notes the time in seconds:
+-- its first turn waits for them.
 local function hello(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local old = redis.call('HMGET', K[2], 'id', 'edge')
-  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board', 'th', 'sorry', 'se', 'on', 'rw')
+  local device = redis.call('HMGET', K[3], 'ep', 'tep', 'dialect', 'fw', 'lang', 'board', 'th', 'sorry', 'se', 'on', 'rw',
+    'kept')
   if old[2] and old[2] ~= A[8] then redis.call('SREM', index_of(A[6], old[2]), A[7]) end
   index(K[5], A[8], A[5])
   index(index_of(A[6], A[8]), A[7], A[5])
@@ -954,6 +956,10 @@ local function hello(K, A)
   end
   if device[8] or device[9] then redis.call('HDEL', K[3], 'sorry', 'se') end
   if device[11] then wake_reminders(A[6], A[7], device[11], now()) end
+  if device[12] then
+    redis.call('HDEL', K[3], 'kept')
+    redis.call('HSET', K[2], 'kept', at)
+  end
   redis.call('HSET', K[2], 'id', A[14], 'dialect', kept, 'edge', A[8], unpack(A, 15))
   redis.call('EXPIRE', K[2], A[3])
   if device[10] ~= '1' then emit(A[6] .. 'ev', 'device.online', A[7], '{}') end
@@ -1806,11 +1812,11 @@ local function receipt(stream, id, state, ms)
   redis.call('EXPIRE', stream, RECEIPT_SECONDS)
 end
 
--- K: own, delivery  A: worker, fence, life ms, way, clip or ''
+-- K: own, delivery  A: worker, fence, life ms, way, clip or '', turn of the user in which it is spoken or ''
 -- Notes the way that a delivery takes, before it is taken.
 local function delivery_note(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
-  redis.call('HSET', K[2], 'way', A[4], 'at', now())
+  redis.call('HSET', K[2], 'way', A[4], 'at', now(), 'turn', A[6])
   if A[5] ~= '' then redis.call('HSET', K[2], 'clip', A[5]) end
   redis.call('PEXPIRE', K[2], A[3])
   return 1

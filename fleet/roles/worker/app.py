@@ -90,7 +90,7 @@ class Worker:
             OperatorCalls(resources.store),
             ClipReceipts(Deliveries(resources.store), lambda: self._shards.owned),
         )
-        announcements = AnnouncementDelivery(resources, self._directory, receipts, turns.spoken.pauses)
+        announcements = AnnouncementDelivery(resources, self._directory, receipts, turns.spoken.pauses, turns.kept)
         self._watchers: dict[str, _Watcher] = {
             "operators' calls": OperatorCallRunner(resources, queues, calls, lambda: self._shards.owned, announcements),
             "clip receipts": receipts,

@@ -4,6 +4,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
+from fleet.adapters.redis.announcements.deliveries import Deliveries
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
@@ -19,6 +20,8 @@ from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import AudioFormat
 from fleet.wire.topics import shard_of
 from tests.support.known_device import note_device
+
+LIMIT = 240
 
 
 @pytest.fixture
@@ -41,6 +44,24 @@ async def test_a_new_session_takes_the_old_ones_place(store: Store, owner: Owner
     assert await sessions.close(owner, session.device, "s1") == ""
     assert await sessions.close(owner, session.device, "s2") == "e2"
     assert await sessions.read(session.device) is None
+
+
+async def test_the_mark_of_kept_announcements_moves_into_the_next_session_only(
+    store: Store, owner: Owner, session: SessionRecord
+) -> None:
+    sessions, mac = Sessions(store), session.device
+    deliveries = Deliveries(store)
+    await deliveries.keep(owner, mac)
+    with pytest.raises(Fenced):
+        await deliveries.keep(dataclasses.replace(owner, fence="1"), mac)
+    await sessions.open(owner, session)
+    first = await sessions.read(mac)
+    assert first is not None and abs(first.kept - time.time()) < LIMIT
+    assert await store.client.hget(store.keys.device(mac), "kept") is None
+    await sessions.close(owner, mac, session.id)
+    await sessions.open(owner, replace(session, id="s2"))
+    second = await sessions.read(mac)
+    assert second is not None and second.kept == 0
 
 
 async def test_who_lost_the_shard_can_write_nothing(store: Store, owner: Owner, session: SessionRecord) -> None:

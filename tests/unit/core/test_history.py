@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.core.history import INTERRUPTED, UNANSWERED, certain, cut, settle, since_user
+from fleet.core.history import INTERRUPTED, UNANSWERED, certain, count_sentences, cut, settle, since_user
 from fleet.core.ports import Message, ToolCall
 from fleet.core.text.sentences import SentenceSplitter
 from fleet.core.text.speakable import speakable
@@ -155,3 +155,10 @@ def test_whatever_is_remembered_an_endpoint_accepts(messages: list[Message], spo
 
 def test_cutting_many_sentences_takes_no_longer_than_in_proportion() -> None:
     assert grows_evenly(lambda count: certain("a\n" * count), 30_000)
+
+
+@given(st.text(alphabet="ab .!?…\n`*“”0", max_size=60))
+def test_a_text_has_as_many_sentences_as_are_spoken(text: str) -> None:
+    splitter = SentenceSplitter()
+    pieces = [*splitter.feed(text), *splitter.flush()]
+    assert count_sentences(text) == sum(bool(speakable(one)) for one in pieces)

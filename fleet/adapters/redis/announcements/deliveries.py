@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 from fleet.adapters.redis.client.store import BLOCK_SECONDS, Store
+from fleet.adapters.redis.keys import DEVICE_SECONDS
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.wire.announcements import Way
 from fleet.wire.clips import ClipDelivery
@@ -36,6 +37,8 @@ class DeliveryRecord:
     taken: bool
     end: Seen | None
     ms: int
+    turn: str = ""
+    """The user's turn in whose answer it is spoken; empty if it is a turn of its own."""
 
 
 class Deliveries:
@@ -44,8 +47,10 @@ class Deliveries:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, owner: Owner, delivery: ClipDelivery, way: Way, clip: str = "") -> None:
+    async def note(self, owner: Owner, delivery: ClipDelivery, way: Way, clip: str = "", turn: str = "") -> None:
         """Note the way of a delivery, before it is taken; `clip` is what the device may fetch.
+
+        With `turn` the text is spoken at the beginning of the answer to the user's turn.
 
         Raises:
             Fenced: The shard is another worker's now.
@@ -54,15 +59,28 @@ class Deliveries:
         await self._store.call(
             "fleet_delivery_note",
             [keys.own(delivery.shard), keys.delivery(delivery.shard, delivery.id)],
-            [owner.worker, owner.fence, round(KEPT_SECONDS * 1000), way, clip],
+            [owner.worker, owner.fence, round(KEPT_SECONDS * 1000), way, clip, turn],
         )
 
     async def read(self, delivery: ClipDelivery) -> DeliveryRecord:
         """Return what is known of a delivery."""
         key = self._store.keys.delivery(delivery.shard, delivery.id)
-        asked = self._store.client.hmget(key, ["way", "taken", "end", "ms"])
-        way, taken, end, ms = await self._store.ask(cast("Awaitable[list[str | None]]", asked))
-        return DeliveryRecord(cast("Way | None", way), bool(taken), cast("Seen | None", end), int(ms or 0))
+        asked = self._store.client.hmget(key, ["way", "taken", "end", "ms", "turn"])
+        way, taken, end, ms, turn = await self._store.ask(cast("Awaitable[list[str | None]]", asked))
+        return DeliveryRecord(cast("Way | None", way), bool(taken), cast("Seen | None", end), int(ms or 0), turn or "")
+
+    async def keep(self, owner: Owner, mac: str) -> None:
+        """Mark a device for which an announcement is kept; its next hello moves the mark into the session.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        keys = self._store.keys
+        await self._store.call(
+            "fleet_set",
+            [keys.own(keys.shard(mac)), keys.device(mac)],
+            [owner.worker, owner.fence, DEVICE_SECONDS, "kept", "1"],
+        )
 
     async def take(self, delivery: ClipDelivery) -> str:
         """Note that a device asks for its clip; return the clip's id, empty if it had it before or it is too late."""

@@ -63,6 +63,12 @@ class StoredJournal:
         """All messages; the last may have broken off."""
         return (*self.messages, Message("assistant", self.partial)) if self.partial else self.messages
 
+    @property
+    def lead(self) -> tuple[Message, ...]:
+        """What was said before the answer to the user, with a request of its own."""
+        newest = max((at for at, one in enumerate(self.messages) if one.role == "user"), default=0)
+        return self.messages[:newest]
+
     @classmethod
     def of(cls, record: Mapping[str, str]) -> "StoredJournal":
         return cls(

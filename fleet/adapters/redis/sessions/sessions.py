@@ -34,6 +34,8 @@ class SessionRecord(msgspec.Struct, frozen=True):
     uplink: AudioFormat
     downlink: AudioFormat
     aec: bool = False
+    kept: int = 0
+    """When it began, in Unix seconds, if announcements were kept for the device then; else 0."""
 
     def details(self) -> dict[str, str]:
         """Return the fields besides id, dialect and edge."""
@@ -59,6 +61,7 @@ class SessionRecord(msgspec.Struct, frozen=True):
             uplink=_format(record["up"]),
             downlink=_format(record["down"]),
             aec=record["aec"] == "1",
+            kept=int(record.get("kept", 0)),
         )
 
 

@@ -49,13 +49,16 @@ def turn_data(
         recorded: Whether what was said belongs into the event.
     """
     said = [one.text.strip() for one in lines if one.role == "assistant"] if recorded else ()
+    # What was said to the user first stands before his words, with a request of its own.
+    asked = next((one.text for one in reversed(messages) if one.role == "user"), "")
     data = TurnData(
         turn=turn,
         session=facts.session,
         agent=facts.agent,
         language=facts.language,
         typed=facts.typed,
-        user=next((one.text for one in messages if one.role == "user"), "")[:LONGEST_TEXT] if recorded else "",
+        # Before the user's words stands what was said to him first, with a request of its own.
+        user=asked[:LONGEST_TEXT] if recorded else "",
         answer=" ".join(text for text in said if text)[:LONGEST_TEXT],
         speech_ms=facts.speech_ms,
         stages=dict(facts.stages),

@@ -53,9 +53,10 @@ class TurnReports:
             )
         )
 
-    def withdrawn(self, turn: str) -> None:
-        """A later turn has the words of this one, because its user went on."""
-        self._put(UtteranceWithdrawnEvent(device=self._opened.device, session=self._opened.session, turn=turn))
+    def withdrawn(self, turn: str, spoken: int) -> None:
+        """A later turn has the words of this one, because its user went on; so many sentences had begun."""
+        opened = self._opened
+        self._put(UtteranceWithdrawnEvent(device=opened.device, session=opened.session, turn=turn, spoken=spoken))
 
     def given_up(self, turn: str, why: Literal["no_audio_path", "no_worker"]) -> None:
         """The edge does not wait for a turn any more; this is only counted and logged. An empty turn has no name."""

@@ -208,7 +208,7 @@ class SessionTurns:
         if turn and not (speech and speech.local):
             if withdrawn:
                 log.info("utterance withdrawn", extra={"turn": turn})
-                self._reports.withdrawn(turn)
+                self._reports.withdrawn(turn, spoken)
             else:
                 self._reports.cut(turn, spoken, speech)
         return speech

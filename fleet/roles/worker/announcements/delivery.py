@@ -6,9 +6,7 @@ that way; it takes none twice.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Final, Literal, assert_never
+from typing import Final, assert_never
 from weakref import WeakValueDictionary
 
 from fleet.adapters.redis.announcements.clips import Clips
@@ -16,13 +14,14 @@ from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRe
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.adapters.redis.devices.notify_faults import MOST as MOST_FAULTS
 from fleet.adapters.redis.devices.notify_faults import NotifyFaults
-from fleet.adapters.redis.sessions.replies import Reply
-from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.ground.errors import Overloaded, ProviderError, Unavailable
 from fleet.ground.metrics import announcements as counted
 from fleet.roles.worker.announcements.clips import ClipOrders
+from fleet.roles.worker.announcements.kept import KeptTexts
+from fleet.roles.worker.announcements.order import DeviceDelivery, State, Wanted
 from fleet.roles.worker.announcements.pauses import AnswerPauses
 from fleet.roles.worker.announcements.receipts import AwaitedClip, ClipReceipts
+from fleet.roles.worker.announcements.speech import AnnouncementSpeech
 from fleet.roles.worker.calls.device_calls import Outcome
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
@@ -32,7 +31,6 @@ from fleet.roles.worker.turns.messages import LONGEST_ALERT
 from fleet.wire import dialects, notify
 from fleet.wire.announcements import WAYS, DeviceAnnouncement, Way
 from fleet.wire.clips import ClipDelivery, clip_path
-from fleet.wire.edge_messages import SayEvent
 from fleet.wire.messages import AlertCommand, NotifyCommand
 from fleet.wire.operator_calls import AWAKE_LATER, OFFLINE
 
@@ -44,35 +42,11 @@ QUEUE_MS: Final = 1_500
 """What a device has read but not played: 20 packets of 60 ms, two more that are decoded, and a margin."""
 LINGER_SECONDS: Final = 15.0
 """After the clip's length: an underrun, or a slow connection."""
-REPLY_SECONDS: Final = 60.0
-SESSION_SECONDS: Final = 90.0
-"""Longest time in which a device in a session is not interrupted."""
-_LOOK_SECONDS: Final = 0.2
 _CANCELLED: Final = "it was cancelled"
-
-Wanted = Callable[[], Awaitable[bool]]
-"""Returns whether an announcement is still to be told."""
-State = Literal["spoken", "sent", "taken", "played", "cut_short", "shown"]
 
 
 async def _always() -> bool:
     return True
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceDelivery:
-    """An announcement to one device, and its shard."""
-
-    shard: Shard
-    mac: str
-    announcement: DeviceAnnouncement
-    delivery: ClipDelivery
-    wanted: Wanted
-
-    @property
-    def turn(self) -> str:
-        """The turn in which it is spoken; always the same."""
-        return self.delivery.id
 
 
 class AnnouncementDelivery:
@@ -83,13 +57,20 @@ class AnnouncementDelivery:
         directory: The live edges.
         receipts: Of the clips.
         pauses: Of the answers.
+        kept: Offers turns what was kept for their session.
     """
 
     def __init__(
-        self, resources: WorkerResources, directory: EdgeDirectory, receipts: ClipReceipts, pauses: AnswerPauses
+        self,
+        resources: WorkerResources,
+        directory: EdgeDirectory,
+        receipts: ClipReceipts,
+        pauses: AnswerPauses,
+        kept: KeptTexts,
     ) -> None:
-        self._resources, self._receipts, self._pauses = resources, receipts, pauses
+        self._resources, self._receipts = resources, receipts
         self._deliveries = Deliveries(resources.store)
+        self._speech = AnnouncementSpeech(resources, self._deliveries, pauses, kept)
         self._orders = ClipOrders(Clips(resources.store), resources.agents, directory, resources.inboxes)
         self._faults = NotifyFaults(resources.store)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -138,17 +119,21 @@ class AnnouncementDelivery:
             if state := await self._take(order, way, device):
                 return _outcome(way, state)
             device, speaks = await self._look(order.mac)
-        return Outcome("not_sent", AWAKE_LATER if device.online else OFFLINE)
+        if not device.online:
+            return Outcome("not_sent", OFFLINE)
+        if "wake" in announcement.ways:
+            await self._deliveries.keep(order.shard.owner, order.mac)
+        return Outcome("not_sent", AWAKE_LATER)
 
     async def _look(self, mac: str) -> tuple[DeviceRecord, bool]:
         """Return a device as it is now, and whether it is in a session in which it can speak."""
-        return await self._resources.devices.read(mac), await self._session(mac) is not None
+        return await self._resources.devices.read(mac), await self._speech.session(mac) is not None
 
     async def _take(self, order: DeviceDelivery, way: Way, device: DeviceRecord) -> State | None:
         """Try one way; return None if the device has not got it by this way."""
         match way:
             case "speech":
-                return await self._speak(order)
+                return await self._speech.speak(order)
             case "notify":
                 return await self._notify(order, device)
             case "alert":
@@ -161,7 +146,7 @@ class AnnouncementDelivery:
     async def _go_on(self, order: DeviceDelivery, way: Way, known: DeliveryRecord) -> State | None:
         match way:
             case "speech":
-                return await self._spoken(order)
+                return await self._speech.go_on(order, known)
             case "notify":
                 with self._receipts.awaiting(order.delivery) as awaited:
                     clip = await self._clip(order)
@@ -172,54 +157,6 @@ class AnnouncementDelivery:
                 return None
             case _:
                 assert_never(way)
-
-    async def _speak(self, order: DeviceDelivery) -> State | None:
-        """Let the device speak the text in its session, after the present answer."""
-        clock = asyncio.get_running_loop().time
-        until = clock() + SESSION_SECONDS
-        while clock() < until and await self._session(order.mac):
-            await self._pauses.wait(order.mac)
-            session = await self._session(order.mac)
-            if session is None or not await order.wanted():
-                break
-            await self._deliveries.note(order.shard.owner, order.delivery, "speech")
-            said = SayEvent(
-                device=order.mac,
-                session=session.id,
-                turn=order.turn,
-                text=order.announcement.text,
-                language=order.announcement.language,
-                polite=True,
-                reminder=order.announcement.reminder,
-            )
-            await self._resources.replies.expect(order.mac, order.turn)
-            if not await self._resources.inboxes.offer_to_shard(order.shard.number, said):
-                await asyncio.sleep(1.0)
-                continue
-            if state := await self._spoken(order):
-                return state
-        counted.deliveries.add("speech", "not_taken")
-        return None
-
-    async def _session(self, mac: str) -> SessionRecord | None:
-        found = await self._resources.sessions.read(mac)
-        return found if found and found.edge else None
-
-    async def _spoken(self, order: DeviceDelivery) -> State | None:
-        """Wait for the end of the turn that speaks; None if it was not begun."""
-        reply: Reply | None = None
-        try:
-            async with asyncio.timeout(REPLY_SECONDS):
-                while True:
-                    reply = await self._resources.replies.read(order.mac, order.turn)
-                    if reply is None or reply.over:
-                        break
-                    await asyncio.sleep(_LOOK_SECONDS)
-        except TimeoutError:
-            return "sent"
-        if reply is None or reply.state == "busy" or (reply.state == "interrupted" and not reply.text):
-            return None
-        return await self._pauses.outcome(order.mac, order.turn) or "sent"
 
     async def _notify(self, order: DeviceDelivery, device: DeviceRecord) -> State | None:
         """Let an idle device fetch the clip."""
@@ -268,7 +205,7 @@ class AnnouncementDelivery:
     async def _judge_silence(self, order: DeviceDelivery) -> None:
         """Count a device against itself that neither asked for the clip nor was in a session."""
         device = await self._resources.devices.read(order.mac)
-        idle = device.online and await self._session(order.mac) is None
+        idle = device.online and await self._speech.session(order.mac) is None
         if idle and await self._faults.add(order.mac, device.firmware):
             about = {"device": order.mac, "firmware": device.firmware}
             log.warning("device does not fetch notifications, it gets none any more", extra=about)

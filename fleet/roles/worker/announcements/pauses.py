@@ -15,11 +15,19 @@ MOST_DEVICES: Final = 20_000
 Spoken = Literal["spoken", "cut_short"]
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerEnd:
+    """How an answer ended, None if it has not; and how many sentences of one that was cut short had begun."""
+
+    spoken: Spoken | None = None
+    sentences: int | None = None
+
+
 @dataclass(slots=True)
 class _Answer:
     turn: str
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    end: Spoken | None = None
+    end: AnswerEnd = AnswerEnd()
 
 
 class AnswerPauses:
@@ -39,17 +47,23 @@ class AnswerPauses:
         if len(self._answers) > MOST_DEVICES:
             self._answers.popitem(last=False)
 
-    def end(self, mac: str, turn: str, spoken: Spoken) -> None:
-        """Note that the answer of a turn was spoken, or interrupted."""
+    def end(self, mac: str, turn: str, spoken: Spoken, sentences: int | None = None) -> None:
+        """Note that the answer of a turn was spoken, or interrupted after so many sentences had begun."""
         known = self._answers.get(mac)
         if known is not None and known.turn == turn:
-            known.end = spoken
+            known.end = AnswerEnd(spoken, sentences)
             known.changed.set()
+
+    def withdraw(self, mac: str, turn: str, sentences: int | None) -> None:
+        """Note how many sentences of an answer had begun when its user went on to speak: this is no pause."""
+        known = self._answers.get(mac)
+        if known is not None and known.turn == turn:
+            known.end = AnswerEnd(None, sentences)
 
     async def wait(self, mac: str) -> None:
         """Return at the end of the present answer, or after `QUIET_SECONDS` in which there was none."""
         known = self._answers.get(mac)
-        if known is None or known.end:
+        if known is None or known.end.spoken:
             with suppress(TimeoutError):
                 async with asyncio.timeout(QUIET_SECONDS):
                     while self._answers.get(mac) is known:  # noqa: ASYNC110 - a turn that begins has no event yet
@@ -58,11 +72,11 @@ class AnswerPauses:
         if known is not None:
             await self._over(known)
 
-    async def outcome(self, mac: str, turn: str) -> Spoken | None:
-        """Wait until the answer of a turn is over; return None if that is not known in time."""
+    async def outcome(self, mac: str, turn: str) -> AnswerEnd:
+        """Wait until the answer of a turn is over, or it is clear that nobody will know."""
         known = self._answers.get(mac)
         if known is None or known.turn != turn:
-            return None
+            return AnswerEnd()
         await self._over(known)
         return known.end
 

@@ -117,6 +117,7 @@ class InboxReader:
                 self.turns.head_starts.begin(shard, tentative)
             case UtteranceWithdrawnEvent() as withdrawn:
                 await self.turns.interrupt(shard, withdrawn)
+                self.turns.spoken.pauses.withdraw(withdrawn.device, withdrawn.turn, withdrawn.spoken)
             case (AnswerDoneEvent() | AnswerInterruptedEvent()) as spoken:
                 if isinstance(spoken, AnswerInterruptedEvent):
                     await self.turns.interrupt(shard, spoken)

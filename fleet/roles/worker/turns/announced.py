@@ -28,6 +28,11 @@ class FixedAnswer:
         yield TextDelta(self._text)
 
 
+def lead_of(text: str) -> tuple[Message, Message]:
+    """Return what stands in the history before a user's words if a text was spoken before their answer."""
+    return Message("user", _REQUEST), Message("assistant", text)
+
+
 def announce(said: SayEvent) -> UtteranceEvent:
     """Return the utterance that a worker answers with the text; its turn runs only in the session of the event."""
     return UtteranceEvent(

@@ -42,6 +42,7 @@ class JournalWriter:
         self._turn = journal.turn
         self._speech = speech
         self._whole = journal.messages
+        self._head = len(journal.lead) + 1
         self._partial = journal.partial
         self._apology = journal.apology
         self._changed = False
@@ -69,7 +70,19 @@ class JournalWriter:
             await self._speech.add_message(text, repeated=True)
         await self._speech.send_progress()
         await self._speech.hand_over()
-        return _progress(self._whole[1:])
+        return _progress(self._whole[self._head :])
+
+    async def open_with(self, lead: Sequence[Message]) -> None:
+        """Say a text before the answer; `lead` is a request for it and the text.
+
+        Raises:
+            Fenced: Another worker owns the shard, or a newer turn has begun.
+            Unavailable: Redis is away.
+        """
+        self._whole, self._changed = (*lead, *self._whole), True
+        self._head += len(lead)
+        await self._write()
+        await self._speech.add_message(lead[-1].text)
 
     async def say(self, text: str) -> None:
         """Take the next piece of the model's message, and speak it.
@@ -104,7 +117,7 @@ class JournalWriter:
             Unavailable: Redis is away.
         """
         self._speech.flush()
-        self._whole, self._partial, self._changed = (self._whole[0], *messages), "", True
+        self._whole, self._partial, self._changed = (*self._whole[: self._head], *messages), "", True
         if messages[-1].calls:
             await self._write()
             await self._speech.hand_over()
@@ -125,7 +138,8 @@ class JournalWriter:
         """
         lines = settle(self._messages())
         # A question without an answer would confuse the model in later turns.
-        if not await self._write_history("written", lines if len(lines) > 1 else ()):
+        lines = lines if len(lines) > self._head else lines[: self._head - 1]
+        if not await self._write_history("written", lines):
             raise Fenced("the turn has ended")
 
     async def cut(self) -> None:

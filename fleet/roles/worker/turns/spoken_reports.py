@@ -34,5 +34,8 @@ class SpokenReports:
             spoken_ms=answer.spoken_ms,
             interrupted=isinstance(answer, AnswerInterruptedEvent),
         )
-        self.pauses.end(answer.device, answer.turn, "cut_short" if spoken.interrupted else "spoken")
+        if isinstance(answer, AnswerInterruptedEvent):
+            self.pauses.end(answer.device, answer.turn, "cut_short", answer.spoken)
+        else:
+            self.pauses.end(answer.device, answer.turn, "spoken")
         await self._answers.note(shard.owner, answer.device, entry, spoken)

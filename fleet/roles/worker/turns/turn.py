@@ -4,7 +4,10 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec import structs
 
 from fleet.adapters.redis.sessions.conversations import Begun, StoredJournal
 from fleet.adapters.redis.sessions.replies import Reply, ReplyState
@@ -25,12 +28,13 @@ from fleet.ground.local_time import own_offset
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tasks import isolate
 from fleet.ground.tracing import spans
+from fleet.roles.worker.announcements.kept import KeptText
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.device_tools import DeviceLink, DeviceTools
 from fleet.roles.worker.calls.server_calls import ServerCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
-from fleet.roles.worker.turns.announced import FixedAnswer
+from fleet.roles.worker.turns.announced import FixedAnswer, lead_of
 from fleet.roles.worker.turns.consent import TurnConsent
 from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.roles.worker.turns.head_start import AheadLlm, HeadStart, Request
@@ -87,8 +91,11 @@ class WorkerTurn:
     def _session(self) -> SessionRecord:
         return self._begun.session
 
-    async def run(self) -> None:
+    async def run(self, kept: KeptText | None = None) -> None:
         """Answer, and end the answer on the edge.
+
+        Args:
+            kept: What is said before the answer.
 
         Raises:
             Fenced: Another worker continues the turn, or a newer one has begun.
@@ -107,6 +114,8 @@ class WorkerTurn:
             await self._store_reply("interrupted")
             return
         before = await self._writer.replay() if resumed else Progress()
+        if kept is not None:
+            await self._say_first(kept)
         if self._journal.state == "running":
             if self._begun.late:
                 log.warning("turn comes too late")
@@ -121,6 +130,19 @@ class WorkerTurn:
         tokens = self._writer.usage.named()
         spans.current().set({f"gen_ai.usage.{name}": count for name, count in tokens.items()})
         log.info("turn written", extra={"sentences": self._speech.handed, **tokens})
+
+    async def _say_first(self, kept: KeptText) -> None:
+        """Say a text that was kept for the device; that it is said in this turn is noted before."""
+        await kept.note(self._heard.turn)
+        speech, language = self._speech, self._speech.utterance.language
+        speech.utterance = structs.replace(speech.utterance, language=kept.language)
+        lead = lead_of(kept.text)
+        self._journal = replace(self._journal, messages=(*lead, *self._journal.messages))
+        await self._writer.open_with(lead)
+        kept.handed = True
+        kept.decided.set()
+        speech.utterance = structs.replace(speech.utterance, language=language)
+        await speech.hand_over()
 
     async def ask_ahead(self) -> tuple[Llm, Request, str]:
         """Return the model, the turn's first request, and the language of its speech; this has no effect outside."""
@@ -202,7 +224,7 @@ class WorkerTurn:
         offset = own_offset(context.timezone, settings.timezone, datetime.now(UTC))
         heard, reports = self._heard, f"{self._consent.note}\n{describe(context.reports)}".strip()
         situation = describe_situation(local_now(offset), language=heard.language, reports=reports)
-        asked = situate(since_user(context.history), heard.text, situation)
+        asked = situate(since_user((*context.history, *self._journal.lead)), heard.text, situation)
         prompt = (Message("system", chosen.prompt(self._resources, context)), *asked)
         caller = Caller(self._session.id or mac, timezone_offset=offset, persona=persona)
         own = DeviceTools(toolbox, link, self._heard.turn, self._deadline, settings.tool_seconds, gate)

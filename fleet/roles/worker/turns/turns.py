@@ -15,6 +15,7 @@ from fleet.ground.errors import Fenced, FleetError, Unavailable
 from fleet.ground.log import fields
 from fleet.ground.tasks import Backoff
 from fleet.ground.tracing import spans
+from fleet.roles.worker.announcements.kept import KeptTexts
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
@@ -65,6 +66,8 @@ class WorkerTurns:
         self._counts = counts
         self._running: dict[str, _Running] = {}
         self.spoken = SpokenReports(resources.spoken)
+        self.kept = KeptTexts()
+        """What is said before the first answers of sessions."""
         self.head_starts = HeadStarts(resources, calls, discovery)
         """Begun before their utterances are certain."""
 
@@ -138,6 +141,8 @@ class WorkerTurns:
             return
         spoken = cut.spoken if isinstance(cut, AnswerInterruptedEvent) else None
         await amend(self._conversations, shard.owner, cut.device, cut.turn, spoken)
+        if cut.spoken == 0:
+            self.kept.give_back(cut.device, cut.turn)
 
     async def _open(self, shard: Shard, entry: StreamEntry, utterance: UtteranceEvent) -> Begun | Refusal:
         mac, seconds = utterance.device, self._resources.settings.turn_seconds
@@ -183,7 +188,8 @@ class WorkerTurns:
                             ahead = self.head_starts.begun_for(utterance)
                             running.work.ahead = FixedAnswer(running.said) if running.said else ahead
                             await self._await_tools(utterance.device)
-                            await running.work.run()
+                            async with self.kept.taken(begun, utterance) as kept:
+                                await running.work.run(kept)
                         break
                     except Fenced:
                         raise

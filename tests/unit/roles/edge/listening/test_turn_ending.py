@@ -178,7 +178,8 @@ async def test_in_realtime_mode_voice_right_after_the_commit_is_joined() -> None
         assert stage.asr.markers()[:6] == [1, 2, 3, 4, 5, 6]
         assert stage.told() == ["stt", "start", "stop", "stt", "start"]
         assert stage.kinds() == ["utterance_heard", "utterance_withdrawn", "utterance_tentative", "utterance_heard"]
-        assert [event.turn for event in stage.posted if event.kind == "utterance_withdrawn"] == [first.turn]
+        withdrawn = [event for event in stage.posted if event.kind == "utterance_withdrawn"]
+        assert [(event.turn, event.spoken) for event in withdrawn] == [(first.turn, 0)]
 
 
 async def test_a_recogniser_that_writes_no_marks_is_waited_for_only_twice() -> None:

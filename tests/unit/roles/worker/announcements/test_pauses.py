@@ -5,7 +5,13 @@ import asyncio
 import pytest
 
 from fleet.ground.tasks import running
-from fleet.roles.worker.announcements.pauses import LONGEST_ANSWER_SECONDS, MOST_DEVICES, QUIET_SECONDS, AnswerPauses
+from fleet.roles.worker.announcements.pauses import (
+    LONGEST_ANSWER_SECONDS,
+    MOST_DEVICES,
+    QUIET_SECONDS,
+    AnswerEnd,
+    AnswerPauses,
+)
 from tests.support.virtual_time import elapse
 
 MAC = "aa:bb:cc:dd:ee:ff"
@@ -44,7 +50,7 @@ async def test_an_answer_without_an_end_is_not_waited_for_for_ever() -> None:
     pauses = AnswerPauses()
     pauses.begin(MAC, "t1")
     assert await seconds(pauses) == pytest.approx(LONGEST_ANSWER_SECONDS)
-    assert await pauses.outcome(MAC, "t1") is None
+    assert await pauses.outcome(MAC, "t1") == AnswerEnd()
 
 
 async def test_the_outcome_of_an_answer_comes_with_its_end() -> None:
@@ -55,12 +61,28 @@ async def test_the_outcome_of_an_answer_comes_with_its_end() -> None:
         await elapse(3.0)
         pauses.begin(MAC, "t1")
         pauses.end(MAC, "t0", "spoken")
-        pauses.end(MAC, "t1", "cut_short")
+        pauses.end(MAC, "t1", "cut_short", 2)
 
     async with running("answer", answer):
-        assert await pauses.outcome(MAC, "t1") == "cut_short"
-    assert await pauses.outcome(MAC, "t1") == "cut_short"
-    assert await pauses.outcome(MAC, "t0") is None and await pauses.outcome("another", "t1") is None
+        assert await pauses.outcome(MAC, "t1") == AnswerEnd("cut_short", 2)
+    assert await pauses.outcome(MAC, "t1") == AnswerEnd("cut_short", 2)
+    assert await pauses.outcome(MAC, "t0") == AnswerEnd() == await pauses.outcome("another", "t1")
+
+
+async def test_a_user_who_goes_on_makes_no_pause() -> None:
+    pauses = AnswerPauses()
+    pauses.begin(MAC, "t1")
+    pauses.withdraw(MAC, "t0", 1)
+    pauses.withdraw(MAC, "t1", 0)
+
+    async def follow() -> None:
+        await elapse(20.0)
+        pauses.begin(MAC, "t2")
+
+    async with running("turn", follow):
+        outcome = asyncio.ensure_future(pauses.outcome(MAC, "t1"))
+        assert await seconds(pauses) == pytest.approx(20.0)
+        assert await outcome == AnswerEnd(None, 0)
 
 
 async def test_a_turn_that_follows_another_ends_it() -> None:
@@ -72,7 +94,7 @@ async def test_a_turn_that_follows_another_ends_it() -> None:
         pauses.begin(MAC, "t2")
 
     async with running("turn", follow):
-        assert await pauses.outcome(MAC, "t1") is None
+        assert await pauses.outcome(MAC, "t1") == AnswerEnd()
         assert await seconds(pauses) == pytest.approx(LONGEST_ANSWER_SECONDS), "now it is the newer one that is spoken"
 
 
@@ -85,4 +107,5 @@ async def test_of_too_many_devices_the_earliest_answer_is_forgotten() -> None:
         pauses.begin(f"{number}", "t")
     for mac in ("first", "second"):
         pauses.end(mac, "t", "spoken")
-    assert (await pauses.outcome("first", "t"), await pauses.outcome("second", "t")) == ("spoken", None)
+    ends = await pauses.outcome("first", "t"), await pauses.outcome("second", "t")
+    assert ends == (AnswerEnd("spoken"), AnswerEnd())

@@ -21,6 +21,7 @@ from fleet.roles.worker.turns.turns import WorkerTurns
 from fleet.wire.edge_messages import AnswerInterruptedEvent, UtteranceEvent
 
 MAC = "aa:bb:cc:dd:ee:ff"
+_SESSION = SessionRecord.of(MAC, {})
 
 
 class SlowTurn:
@@ -36,7 +37,7 @@ class SlowTurn:
     def __init__(self, *about: Any) -> None:
         self.turn = about[-1].turn
 
-    async def run(self) -> None:
+    async def run(self, kept: object = None) -> None:
         self.runs.append(self.turn)
         if self.failures:
             raise self.failures.pop(0)
@@ -63,7 +64,7 @@ class Conversations:
         if self.stuck or self.running not in ("", opening.turn, *SlowTurn.written):
             return "busy"
         again, self.running = self.running == opening.turn, opening.turn
-        return Begun(cast("SessionRecord", None), StoredJournal(opening.turn, "running", (), 0) if again else None)
+        return Begun(_SESSION, StoredJournal(opening.turn, "running", (), 0) if again else None)
 
     async def journal(self, mac: str) -> StoredJournal:
         state = "cut" if self.running in SlowTurn.written else "running"
