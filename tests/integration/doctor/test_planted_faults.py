@@ -270,10 +270,11 @@ def own_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[redis
     port, place = free_port(), ["--bind", LOOPBACK, "--save", "", "--dir", str(tmp_path / "data")]
     program = [find_program("redis-server", "redis-server"), "--port", str(port), *place]
     with (
-        running(ServerProcess(program, port, tmp_path / "log")),
+        running(ServerProcess(program, port, tmp_path / "log")) as server,
         redis.Redis(LOOPBACK, port, decode_responses=True) as own,
     ):
         yield own
+        server.kill()  # one that cannot save does not end when it is asked to
 
 
 def _url_of(client: redis.Redis) -> str:
