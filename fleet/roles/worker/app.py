@@ -26,6 +26,7 @@ from fleet.roles.worker.ownership.lease import Lease
 from fleet.roles.worker.ownership.owner_loss import OwnerLossListener
 from fleet.roles.worker.ownership.shard import Shard, shard_session
 from fleet.roles.worker.ownership.shard_gauges import ShardGauges
+from fleet.roles.worker.ownership.waiting_presence import WaitingPresence
 from fleet.roles.worker.plugin_counts import PluginCounts
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
@@ -162,15 +163,15 @@ class Worker:
         """Begin to take the answer to a call that is awaited; None for what `receive` must handle."""
         return self._dispatcher.awaited.take(mac, payload)
 
-    def expect(self, mac: str, payload: bytes, ended: Ended) -> None:
+    def expect(self, mac: str, payload: bytes, ended: Ended) -> WaitingPresence:
         """Note a presence as it arrives; it ends an older one of the device that waits."""
-        self._dispatcher.presences.expect(mac, payload, ended)
+        return self._dispatcher.presences.expect(mac, payload, ended)
 
-    def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> Awaitable[None]:
+    def receive(self, shard: Shard, kind: str, mac: str, message: bytes | WaitingPresence) -> Awaitable[None]:
         """Handle one message of a device, of its presence, or of the broker."""
         if kind == "boot":
             self._plugin.plugin_seen()
-        return self._dispatcher.receive(shard, kind, mac, payload)
+        return self._dispatcher.receive(shard, kind, mac, message)
 
     async def _on_owner_lost(self, shard: int, fence: str, released: bool) -> None:
         await self._shards.take_lost(shard, fence, released)

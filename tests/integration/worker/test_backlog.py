@@ -77,7 +77,7 @@ async def test_a_backlog_larger_than_what_is_handled_at_a_time_keeps_no_shard_ou
         0,
         Lease(Owner("w", "1"), 0.0, math.inf),
         lambda one: shard_session(one, address, login, 1),
-        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload),
         always,
     )
     async with server, running("shard", shard.run), asyncio.timeout(240):

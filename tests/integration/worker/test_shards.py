@@ -83,7 +83,7 @@ class Team:
                 lease,
                 lambda _: Session(),
                 SimpleNamespace(
-                    receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None
+                    receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload
                 ),
                 worker.confirm,
             )

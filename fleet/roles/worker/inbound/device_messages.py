@@ -16,6 +16,7 @@ from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.inbound.awaited_answers import AwaitedAnswers
 from fleet.roles.worker.inbound.presences import Presences
 from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.ownership.waiting_presence import WaitingPresence
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.broker_boot import mark_lost_devices
 from fleet.roles.worker.sessions.discovery import Discovery
@@ -93,19 +94,19 @@ class DeviceDispatcher:
         self.lists = discovery.lists
         """The tool lists that are being read."""
 
-    async def receive(self, shard: Shard, kind: str, mac: str, payload: bytes) -> None:
+    async def receive(self, shard: Shard, kind: str, mac: str, message: bytes | WaitingPresence) -> None:
         """Handle one message of a device, its presence, or the start of the broker."""
-        if kind == "boot":
-            await mark_lost_devices(self._resources.devices, shard, payload, self._on_offline)
-        elif kind == "presence":
-            await self._on_presence(shard, mac, payload)
+        if isinstance(message, WaitingPresence):
+            await self._on_presence(shard, mac, message)
+        elif kind == "boot":
+            await mark_lost_devices(self._resources.devices, shard, message, self._on_offline)
         else:
-            cost = parsing_cost(payload)
+            cost = parsing_cost(message)
             if not self._parsing.take_now(cost, mac):
                 await self._parsing.take(cost, mac)
-            dialect, event = dialects.receive(payload)
+            dialect, event = dialects.receive(message)
             if isinstance(event, MalformedEvent):
-                dialect, event = await self._read_again(mac, payload, dialect, event)
+                dialect, event = await self._read_again(mac, message, dialect, event)
             # Nothing but a coroutine of the event: each one more costs as much as to read the frame.
             if work := self._work(shard, mac, dialect, event):
                 await work
@@ -198,9 +199,9 @@ class DeviceDispatcher:
             log.info("answer to no pending call", extra={"id": answer.id[:32]})
             await self._discovery.resume(shard, mac, dialect, answer)
 
-    async def _on_presence(self, shard: Shard, mac: str, payload: bytes) -> None:
+    async def _on_presence(self, shard: Shard, mac: str, waiting: WaitingPresence) -> None:
         devices = self._resources.devices
-        async with self.presences.place(payload) as message:
+        async with self.presences.place(waiting) as message:
             if message is None:
                 return
             change = await devices.appear(

@@ -4,11 +4,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from fleet.ground.metrics import broker as metrics
 from fleet.ground.tasks import Ended
+from fleet.roles.worker.ownership.waiting_presence import WaitingPresence
 from fleet.wire import presence
 from fleet.wire.presence import Presence
 
@@ -21,14 +21,6 @@ All devices connect again when the broker restarts. Without a bound each shard a
 wait there longer than a command may take, and are asked again: then nearly all work is for nothing."""
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    payload: bytes
-    message: Presence
-    ended: Ended
-    recording: bool = False
-
-
 class Presences:
     """The presences of a worker's devices that it has received and not recorded yet: as many as its sessions hold.
 
@@ -38,47 +30,45 @@ class Presences:
 
     def __init__(self, most: int = MOST_AT_ONCE) -> None:
         self._places = asyncio.Semaphore(most)
-        self._newest: dict[str, _Waiting] = {}
-        self._by_payload: dict[int, _Waiting] = {}
-        """By the identity of the bytes, which nothing else has while they wait here."""
+        self._newest: dict[str, WaitingPresence] = {}
 
-    def expect(self, mac: str, payload: bytes, ended: Ended) -> None:
+    def expect(self, mac: str, payload: bytes, ended: Ended) -> WaitingPresence:
         """Note a presence as it arrives. It ends an older one of the device, unless that is just being recorded.
 
         One with a lower epoch ends nothing: another broker may be behind, and Redis decides between them.
         """
         message = presence.parse(payload)
+        waiting = WaitingPresence(message, ended)
         if message is None:
-            return
+            return waiting
         older = self._newest.get(mac)
-        if older is not None and older.message.epoch <= message.epoch and not (older.recording or older.ended.done()):
+        if (
+            older
+            and older.message
+            and older.message.epoch <= message.epoch
+            and not (older.recording or older.ended.done())
+        ):
             metrics.presences_replaced.add()
             older.ended.set_result(None)
-        waiting = self._newest[mac] = self._by_payload[id(payload)] = _Waiting(payload, message, ended)
+        self._newest[mac] = waiting
         ended.add_done_callback(lambda _: self._forget(mac, waiting))
+        return waiting
 
     @asynccontextmanager
-    async def place(self, payload: bytes) -> AsyncIterator[Presence | None]:
+    async def place(self, waiting: WaitingPresence) -> AsyncIterator[Presence | None]:
         """Wait for a place to record a presence; None if it is malformed, or a newer one ended it meanwhile."""
-        waiting = self._by_payload.get(id(payload))
-        message = waiting.message if waiting is not None else presence.parse(payload)
-        if message is None:
+        if waiting.message is None:
             metrics.malformed.add("presence")
             log.warning("malformed presence")
             yield None
             return
         async with self._places:
-            if waiting is None:
-                yield message
-                return
             waiting.recording = not waiting.ended.done()
             try:
-                yield message if waiting.recording else None
+                yield waiting.message if waiting.recording else None
             finally:
                 waiting.recording = False
 
-    def _forget(self, mac: str, waiting: _Waiting) -> None:
+    def _forget(self, mac: str, waiting: WaitingPresence) -> None:
         if self._newest.get(mac) is waiting:
             del self._newest[mac]
-        if self._by_payload.get(id(waiting.payload)) is waiting:
-            del self._by_payload[id(waiting.payload)]

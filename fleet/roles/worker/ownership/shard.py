@@ -15,6 +15,7 @@ from fleet.ground.metrics import broker as metrics
 from fleet.ground.tasks import Backoff, Ended, isolate
 from fleet.roles.worker.ownership.device_executor import DeviceExecutor
 from fleet.roles.worker.ownership.lease import Lease
+from fleet.roles.worker.ownership.waiting_presence import WaitingPresence
 from fleet.wire import dialects, topics
 from fleet.wire.identity import Credentials
 from fleet.wire.messages import DeviceCommand
@@ -35,11 +36,11 @@ class DeviceReceiver(Protocol):
     def take(self, mac: str, payload: bytes) -> asyncio.Future[bool] | None:
         """Begin to handle a message that needs neither task nor order; None, or a failure, if `receive` must do it."""
 
-    def expect(self, mac: str, payload: bytes, ended: Ended) -> None:
+    def expect(self, mac: str, payload: bytes, ended: Ended) -> WaitingPresence:
         """Note a presence as it arrives; an older one of the device that waits may be ended, and is left out then."""
 
-    def receive(self, shard: "Shard", kind: str, mac: str, payload: bytes) -> Awaitable[None]:
-        """Handle one message; its kind is `up`, `presence`, or `boot` of the broker."""
+    def receive(self, shard: "Shard", kind: str, mac: str, message: bytes | WaitingPresence) -> Awaitable[None]:
+        """Handle one message; its kind is `up`, or `boot` of the broker, or `presence` with what `expect` returned."""
 
 
 class ShardSession(Protocol):
@@ -211,9 +212,8 @@ class Shard:
             return
         kind, mac = parsed
         log.debug("message", extra={"device": mac, "kind": kind, "bytes": len(payload)})
-        if kind == "presence":
-            self._receiver.expect(mac, payload, ended)
-        work = functools.partial(self._handle, self._session, kind, mac, payload, ended)
+        message = self._receiver.expect(mac, payload, ended) if kind == "presence" else payload
+        work = functools.partial(self._handle, self._session, kind, mac, message, ended)
         taken = None
         if kind == "up" and self._session is not None and self._ready.is_set() and self.held:
             taken = None if self.executor.has_work(mac) else self._receiver.take(mac, payload)
@@ -222,7 +222,9 @@ class Shard:
         else:
             self.executor.follow(mac, taken, work, ended)
 
-    async def _handle(self, session: ShardSession | None, kind: str, mac: str, payload: bytes, ended: Ended) -> None:
+    async def _handle(
+        self, session: ShardSession | None, kind: str, mac: str, message: bytes | WaitingPresence, ended: Ended
+    ) -> None:
         """Handle a message that is not ended, if its session is still the shard's; retry while Redis is away.
 
         Raises:
@@ -238,7 +240,7 @@ class Shard:
             if ended.done():
                 return None
             try:
-                return await self._receiver.receive(self, kind, mac, payload)
+                return await self._receiver.receive(self, kind, mac, message)
             except Unavailable as error:
                 if _is_permanent(error):
                     log.error("message cannot be handled", extra={"reason": str(error)})  # noqa: TRY400 - not a crash

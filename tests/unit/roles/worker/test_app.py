@@ -67,7 +67,8 @@ async def test_a_worker_is_ready_when_its_shards_are_connected(worker: Worker) -
 
 async def test_the_owner_of_the_first_shard_counts_what_the_plugin_refuses(worker: Worker) -> None:
     [owned] = worker._shards.owned.values()
-    await worker.receive(owned, "presence", MAC, b'{"online": true, "epoch": 7}')
+    arrived = worker.expect(MAC, b'{"online": true, "epoch": 7}', asyncio.Future())
+    await worker.receive(owned, "presence", MAC, arrived)
     await elapse(5)
     assert counting() == [], "no broker with the plugin was seen"
     await worker.receive(owned, "boot", "", BOOT)

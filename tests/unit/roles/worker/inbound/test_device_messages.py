@@ -41,7 +41,9 @@ class Frames:
 
     async def say(self, message: dict[str, Any] | bytes, kind: str = "up") -> None:
         payload = message if isinstance(message, bytes) else json.dumps(message).encode()
-        await self.dispatcher.receive(self.stage.shard, kind, MAC, payload)
+        expect = self.dispatcher.presences.expect
+        received = expect(MAC, payload, asyncio.Future()) if kind == "presence" else payload
+        await self.dispatcher.receive(self.stage.shard, kind, MAC, received)
 
     async def appear(self, *, online: bool, epoch: int, **more: Any) -> None:
         await self.say({"online": online, "epoch": epoch, **more}, "presence")

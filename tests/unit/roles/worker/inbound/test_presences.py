@@ -6,6 +6,7 @@ import pytest
 from fleet.ground.metrics import broker as metrics
 from fleet.ground.tasks import Ended
 from fleet.roles.worker.inbound.presences import Presences
+from fleet.roles.worker.ownership.waiting_presence import WaitingPresence
 from fleet.wire.presence import Presence
 
 MAC, OTHER = "aa:bb:cc:dd:ee:ff", "aa:bb:cc:dd:ee:00"
@@ -19,14 +20,13 @@ class Arrivals:
         self.recorded: list[Presence | None] = []
         self.going_on = asyncio.Event()
 
-    def arrive(self, mac: str, epoch: int, *, online: bool = True) -> tuple[bytes, Ended]:
+    def arrive(self, mac: str, epoch: int, *, online: bool = True) -> tuple[WaitingPresence, Ended]:
         payload, ended = json.dumps({"online": online, "epoch": epoch}).encode(), asyncio.Future[Exception | None]()
-        self.presences.expect(mac, payload, ended)
-        return payload, ended
+        return self.presences.expect(mac, payload, ended), ended
 
-    async def record(self, arrived: tuple[bytes, Ended]) -> None:
-        payload, ended = arrived
-        async with self.presences.place(payload) as message:
+    async def record(self, arrived: tuple[WaitingPresence, Ended]) -> None:
+        waiting, ended = arrived
+        async with self.presences.place(waiting) as message:
             if message is not None:
                 await self.going_on.wait()
             self.recorded.append(message)
@@ -81,12 +81,11 @@ async def test_nothing_is_kept_of_what_has_ended() -> None:
         await site.record(site.arrive(MAC, epoch))
     site.arrive(OTHER, 1)[1].cancel()
     await asyncio.sleep(0)
-    assert not site.presences._newest and not site.presences._by_payload
+    assert not site.presences._newest
 
 
 async def test_a_malformed_presence_is_counted() -> None:
     site, before = Arrivals(1), metrics.malformed.read()[("presence",)]
     payload, ended = b"{", asyncio.Future[Exception | None]()
-    site.presences.expect(MAC, payload, ended)
-    await site.record((payload, ended))
+    await site.record((site.presences.expect(MAC, payload, ended), ended))
     assert site.recorded == [None] and metrics.malformed.read()[("presence",)] == before + 1

@@ -43,7 +43,7 @@ class Team:
 
         def make(number: int, lease: Lease) -> Shard:
             receiver = SimpleNamespace(
-                receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None
+                receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload
             )
             return Shard(number, lease, lambda _: SilentSession(), receiver, worker.confirm)
 

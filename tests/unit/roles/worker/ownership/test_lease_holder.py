@@ -36,7 +36,7 @@ class OneHolder:
             return
 
         receiver = SimpleNamespace(
-            receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None
+            receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload
         )
         return Shard(number, lease, lambda _: SilentSession(), receiver, self.holder.confirm)
 

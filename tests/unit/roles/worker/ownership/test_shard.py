@@ -88,7 +88,7 @@ async def test_what_the_broker_kept_is_handled_in_order_once_it_can_be_answered(
         0,
         endless(),
         connect,
-        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload),
         always,
     )
     async with asyncio.timeout(10), running("shard", shard.run):
@@ -111,7 +111,7 @@ async def test_without_a_connection_nothing_is_sent() -> None:
         0,
         endless(),
         slow,
-        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload),
         always,
     )
     with pytest.raises(Unavailable):
@@ -130,7 +130,7 @@ def opened(receive: Callable[..., Any], sessions: list[SlowSession]) -> Shard:
         0,
         endless(),
         connect,
-        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload),
         always,
     )
 
@@ -255,7 +255,7 @@ async def test_a_shard_that_is_given_away_first_shows_what_it_was_about_to() -> 
         1,
         endless(),
         slow,
-        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+        SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload),
         always,
     )
     async with asyncio.timeout(5), running("shard", shard.run):
@@ -281,7 +281,9 @@ async def test_what_a_session_brings_for_other_shards_is_left_to_them() -> None:
             one,
             endless(),
             slow,
-            SimpleNamespace(receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: None),
+            SimpleNamespace(
+                receive=receive, take=lambda mac, payload: None, expect=lambda mac, payload, ended: payload
+            ),
             always,
         )
         session = shard_session(shard, address, Credentials("fleet-shard-1", "service.k", "p"), 16)
