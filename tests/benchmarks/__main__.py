@@ -20,6 +20,7 @@ from tests.benchmarks.compare import figures_of, read_figures, show_changes
 from tests.benchmarks.peer import PeerExperiment
 from tests.benchmarks.plots import draw_plots
 from tests.benchmarks.server_table import show_servers
+from tests.support.patient_fleet import be_patient
 
 Rates = Annotated[list[float] | None, typer.Option("--rate", min=1, max=5000, help="Hellos per second.")]
 Streams = Annotated[int, typer.Option(min=1, max=5000, help="Devices whose microphones are open.")]
@@ -184,4 +185,5 @@ def _as_usage() -> Iterator[None]:
 
 
 if __name__ == "__main__":
+    be_patient()
     app()

@@ -6,12 +6,14 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
 from fleet.adapters.sql.open import open_database
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.client import jobs
+from fleet.client.call import Answer, Call, ClientError
 from fleet.client.client import AsyncFleetClient
 from fleet.core.permissions import SCOPES
 from fleet.ground.errors import Unavailable
@@ -53,14 +55,27 @@ class JobSite:
         asked = JobRequest.model_validate({"name": "x", "query": QUERY, "kind": "reboot"})
         clock = asyncio.get_running_loop().time
         until = clock() + _REGISTERED_SECONDS + devices / _DEVICES_A_SECOND
-        while (seen := await self.client.send(jobs.preview(asked))).online < online or seen.devices < devices:
+        while (seen := await look(self.client, jobs.preview(asked))) is None or (
+            seen.online < online or seen.devices < devices
+        ):
             if clock() > until:
-                raise Unavailable(f"control knows {seen.devices} devices, {seen.online} of them online")
+                known = f"knows {seen.devices} devices, {seen.online} of them online" if seen else "does not answer"
+                raise Unavailable(f"control {known}")
             await asyncio.sleep(1.0)
 
     def open_files(self) -> list[int]:
         """Return how many files each broker has open: little more than connections."""
         return [sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()) for pid in self.testbed.place.brokers]
+
+
+async def look(client: AsyncFleetClient, call: Call[Answer]) -> Answer | None:
+    """Return the answer to a question that is asked again and again; None when control cannot answer at the moment."""
+    try:
+        return await client.send(call)
+    except ClientError as error:
+        if error.status != HTTPStatus.SERVICE_UNAVAILABLE:
+            raise
+        return None
 
 
 def count_outer(plan: CrowdPlan, wanted: int | None) -> int:

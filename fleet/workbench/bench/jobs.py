@@ -16,7 +16,7 @@ from fleet.wire.control.jobs import Job, JobRequest
 from fleet.workbench.bench.crowd import CrowdProcesses
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles
-from fleet.workbench.bench.job_site import QUERY, JobSite, count_outer, job_site
+from fleet.workbench.bench.job_site import QUERY, JobSite, count_outer, job_site, look
 from fleet.workbench.bench.job_verdict import Result, Verdict, judge
 from fleet.workbench.bench.usage import Measured
 from fleet.workbench.sim.crowd.crowd import CrowdPlan
@@ -226,7 +226,7 @@ async def _until(
 ) -> Job:
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
-    while not reached(job := await client.send(jobs.read(number))):
+    while not (job := await look(client, jobs.read(number))) or not reached(job):
         if clock() > until:
             raise Unavailable(f"the job was not through after {seconds:g} s: {job}")
         await asyncio.sleep(pause)
