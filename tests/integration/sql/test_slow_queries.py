@@ -78,7 +78,9 @@ async def test_a_statement_whose_caller_has_gone_costs_no_connection(
                 await connection.execute(endless(database))
 
         work = asyncio.create_task(read())
-        await begun.wait()
+        reading = asyncio.create_task(begun.wait())
+        await asyncio.wait([reading, work], return_when=asyncio.FIRST_COMPLETED)
+        assert reading.done(), work.exception()
         # The HTTP server cancels until the task has ended.
         while not work.done():
             work.cancel()
