@@ -6,6 +6,8 @@ from fleet.wire.control.agents import (
     AgentChange,
     AgentVersion,
     Assignment,
+    AssignmentPreview,
+    AssignmentTrial,
     Compiled,
     NewAgent,
     NewAssignment,
@@ -65,6 +67,11 @@ def try_draft(agent: int, text: str) -> Call[TrialAnswer]:
 def assign(agent: int, whom: NewAssignment) -> Call[Settled]:
     """Give an agent to a device, a group or the site."""
     return Call("POST", f"/agents/{agent}:assign", Settled, body=whom)
+
+
+def preview(change: AssignmentTrial) -> Call[AssignmentPreview]:
+    """Read which devices an assignment would give another agent."""
+    return Call("POST", "/assignments:preview", AssignmentPreview, body=change)
 
 
 def unassign(whom: NewAssignment) -> Call[Settled]:

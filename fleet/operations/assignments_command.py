@@ -11,16 +11,19 @@ from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
+from fleet.operations.dry_runs import skip_lines
 from fleet.operations.json_output import AsJson, print_result
 from fleet.operations.listing import print_list
 from fleet.operations.named_objects import find_agent, find_group
-from fleet.wire.control.agents import NewAssignment, Settled
+from fleet.wire.control.agents import USUAL_MOST, AssignmentTrial, NewAssignment, Settled
 
 app = typer.Typer()
 
 Device = Annotated[str, typer.Option(help="MAC of the device.")]
 OfGroup = Annotated[str, typer.Option(help="Name of the group.")]
 Site = Annotated[bool, typer.Option("--site", help="All devices that have no other agent.")]
+Most = Annotated[int, typer.Option(min=0, help="Refuse it if more devices would get another agent.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which devices would get another agent.")]
 
 
 @app.command()
@@ -32,23 +35,39 @@ async def assign(  # noqa: PLR0913 - the arguments are the command line
     group: OfGroup = "",
     site: Site = False,
     rank: Annotated[int, typer.Option(min=-1000, max=1000, help="Of a group: the highest goes before others.")] = 0,
+    most: Most = USUAL_MOST,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Give an agent to a device, a group or the site: its own goes before its group's, this before the site's."""
     async with open_control(settings) as control:
         agent = await find_agent(control, name)
-        done = await control.send(agents.assign(agent.id, await _whom(control, device, group, site=site, rank=rank)))
+        whom = await _whom(control, device, group, site=site, rank=rank, most=most)
+        if dry_run:
+            await _preview(control, whom, agent.id, as_json=as_json)
+            return
+        done = await control.send(agents.assign(agent.id, whom))
     _report(done, f"{visible(name)} is assigned", as_json=as_json)
 
 
 @app.command()
 @operation
 async def unassign(
-    settings: Settings, device: Device = "", group: OfGroup = "", site: Site = False, as_json: AsJson = False
+    settings: Settings,
+    device: Device = "",
+    group: OfGroup = "",
+    site: Site = False,
+    most: Most = USUAL_MOST,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> None:
     """Take the agent of a device, a group or the site away; the devices get the next agent that is theirs."""
     async with open_control(settings) as control:
-        done = await control.send(agents.unassign(await _whom(control, device, group, site=site)))
+        whom = await _whom(control, device, group, site=site, most=most)
+        if dry_run:
+            await _preview(control, whom, None, as_json=as_json)
+            return
+        done = await control.send(agents.unassign(whom))
     _report(done, "the agent is taken away", as_json=as_json)
 
 
@@ -65,7 +84,17 @@ async def assignments(settings: Settings, as_json: AsJson = False) -> None:
     print_list("assignments", ("agent", "device", "group", "site", "rank"), rows, as_json=as_json)
 
 
-async def _whom(control: AsyncFleetClient, device: str, group: str, *, site: bool, rank: int = 0) -> NewAssignment:
+async def _preview(control: AsyncFleetClient, whom: NewAssignment, agent: int | None, *, as_json: bool) -> None:
+    found = await control.send(agents.preview(AssignmentTrial(**whom.model_dump(), agent=agent)))
+    talking = f", {found.talking} of them with their next turn in a conversation" if found.talking else ""
+    lines = [f"{plural(found.changing, 'device')} of {found.devices} would get another agent{talking}"]
+    lines += skip_lines(found.skipped, "keep theirs")
+    print_result("previews", [found], "\n".join(lines), as_json=as_json)
+
+
+async def _whom(
+    control: AsyncFleetClient, device: str, group: str, *, site: bool, most: int, rank: int = 0
+) -> NewAssignment:
     """Return whom the options name.
 
     Raises:
@@ -78,7 +107,7 @@ async def _whom(control: AsyncFleetClient, device: str, group: str, *, site: boo
         whom = {"device": read_mac(device)}
     elif group:
         whom = {"group": (await find_group(control, group)).id}
-    return NewAssignment.model_validate({**whom, "rank": rank} if rank else whom)
+    return NewAssignment.model_validate({**whom, "rank": rank, "most": most})
 
 
 def _report(done: Settled, text: str, *, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation
 from fleet.operations.control_access import open_control
 from fleet.operations.desired_command import patch_of
+from fleet.operations.dry_runs import skip_lines
 from fleet.operations.inputs import checked, read_pair
 from fleet.operations.job_options import read_share, read_stages
 from fleet.operations.jobs_table import JobScreen, progress_line
@@ -241,7 +242,7 @@ async def _make(
 async def _preview(control: AsyncFleetClient, request: JobRequest, *, as_json: bool) -> None:
     found = await control.send(jobs.preview(request))
     lines = [f"{plural(found.devices, 'device')}, {found.online} connected"]
-    lines += [f"skips {plural(one.devices, 'device')}: {one.reason}" for one in found.skipped]
+    lines += skip_lines(found.skipped)
     print_result("previews", [found], "\n".join(lines), as_json=as_json)
 
 

@@ -1525,6 +1525,29 @@ local function devices_look(K, A)
   return found
 end
 
+-- K: the queue, which names the shard  A: prefix of the shard's keys, '1' to look at time zones; MACs
+-- Counts devices by what decides how they can be reached now. Returns {JSON, count, …}: of each kind of device '1' if it
+-- is connected, dialect, firmware, clips that it did not fetch, host, session, '1' if that has an edge, time zone.
+local function devices_tally(K, A)
+  local counts, kinds = {}, {}
+  for i = 3, #A do
+    local device = redis.call('HMGET', A[1] .. 'd:' .. A[i], 'on', 'dialect', 'fw', 'nofetch', 'host')
+    local session = redis.call('HMGET', A[1] .. 's:' .. A[i], 'id', 'edge')
+    local zone = A[2] == '1' and redis.call('HGET', A[1] .. 'o:' .. A[i], 'tz')
+    local texts = {session[1] and '"1"' or '""', (session[2] or '') ~= '' and '"1"' or '""', cjson.encode(zone or '')}
+    for part = 5, 1, -1 do table.insert(texts, 1, cjson.encode(device[part] or '')) end
+    local kind = '[' .. table.concat(texts, ',') .. ']'
+    if not counts[kind] then kinds[#kinds + 1] = kind end
+    counts[kind] = (counts[kind] or 0) + 1
+  end
+  local found = {}
+  for _, kind in ipairs(kinds) do
+    found[#found + 1] = kind
+    found[#found + 1] = tostring(counts[kind])
+  end
+  return found
+end
+
 -- K: outcomes, records by their end  A: prefix of the shard's keys; of each call: entry, mac, id
 -- Removes what control has stored: outcomes, and the records of their calls.
 local function job_calls_forget(K, A)
@@ -1878,6 +1901,7 @@ redis.register_function('fleet_operator_call_end', operator_call_end)
 redis.register_function('fleet_jobs_begin', jobs_begin)
 redis.register_function('fleet_job_calls_put', job_calls_put)
 redis.register_function('fleet_devices_look', devices_look)
+redis.register_function('fleet_devices_tally', devices_tally)
 redis.register_function('fleet_job_calls_forget', job_calls_forget)
 redis.register_function('fleet_job_calls_queued', job_calls_queued)
 redis.register_function('fleet_reminder_set', reminder_set)

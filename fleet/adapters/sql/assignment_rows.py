@@ -1,15 +1,12 @@
 """Whose agent a device has: given to the device itself, to one of its groups, or to the site."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, Literal, cast
 
 from sqlalchemy import (
     ColumnElement,
     CursorResult,
-    String,
     and_,
     case,
     delete,
@@ -21,24 +18,16 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy import cast as sql_cast
 
-from fleet.adapters.sql.device_conditions import Conditions
+from fleet.adapters.sql.assignment_rules import group_rules, own_agent
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
-from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, GROUP, GROUP_MEMBER, TENANT
+from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, GROUP, TENANT
 from fleet.adapters.sql.token_rows import FIRST_TENANT
 from fleet.adapters.sql.transaction import Sql
-from fleet.core.query.conditions import QueryError, names_field
-from fleet.core.query.fields import DEVICE_FIELDS
-from fleet.core.query.parser import parse
-
-log = logging.getLogger(__name__)
 
 Scope = Literal["device", "group", "site"]
 WINDOW: Final = 4_000
 """Devices that one statement looks at."""
-MOST_GROUPS: Final = 100
-"""Groups of a tenant that have an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,37 +157,9 @@ class AssignmentRows:
 
     async def _wanted(self) -> ColumnElement[str]:
         """Return the expression of the agent that a device should have."""
-        own = (
-            select(sql_cast(ASSIGNMENT.c.agent, String))
-            .where(*self._at("device", 0)[:2], ASSIGNMENT.c.ref == DEVICE.c.mac)
-            .scalar_subquery()
-        )
+        own = own_agent(self._tenant)
         cases: list[tuple[ColumnElement[bool], ColumnElement[str]]] = [(own.is_not(None), own)]
-        groups = (
-            select(GROUP.c.id, GROUP.c.query, ASSIGNMENT.c.agent)
-            .join(ASSIGNMENT, and_(ASSIGNMENT.c.scope == "group", ASSIGNMENT.c.ref == GROUP.c.id))
-            .where(ASSIGNMENT.c.tenant == self._tenant, GROUP.c.tenant == self._tenant)
-            .order_by(ASSIGNMENT.c.rank.desc(), GROUP.c.id)
-            .limit(MOST_GROUPS)
-        )
-        async with self._sql.reading() as connection:
-            rows = (await connection.execute(groups)).all()
-        conditions = Conditions(self._tenant, self._sql.is_sqlite)
-        for row in rows:
-            members = select(GROUP_MEMBER.c.mac).where(GROUP_MEMBER.c.group == row.id)
-            member: ColumnElement[bool] = DEVICE.c.mac.in_(members)
-            if row.query:
-                try:
-                    query = parse(row.query, DEVICE_FIELDS, datetime.now(UTC))
-                except QueryError as error:
-                    # An older version took the query of this group.
-                    log.warning("group not readable", extra={"group": row.id, "reason": str(error)})
-                    continue
-                if names_field(query, "agent"):
-                    # Its devices would leave it as soon as they had its agent. The API refuses that.
-                    continue
-                member = conditions.clause(query)
-            cases.append((member, literal(str(row.agent))))
+        cases += [(rule.members, literal(str(rule.agent))) for rule in await group_rules(self._sql, self._tenant)]
         site = await self.read("site", 0) if self._tenant != FIRST_TENANT else None
         return case(*cases, else_=literal(str(site.agent) if site else ""))
 

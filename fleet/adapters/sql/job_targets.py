@@ -10,6 +10,7 @@ from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_conditions import Conditions
 from fleet.adapters.sql.job_schema import JOB_EXECUTION
 from fleet.adapters.sql.schema import DEVICE, LISTED_TOOL
+from fleet.adapters.sql.text_conditions import Clause
 from fleet.adapters.sql.upserts import insert_if_absent
 from fleet.core.job_order import BUCKET, PRIME, TIER, JobOrder
 from fleet.core.query.conditions import Condition
@@ -30,19 +31,27 @@ class JobTarget:
     """
 
     tenant: int
-    condition: Condition
+    condition: Condition | Clause
     tool: str = ""
     first: Sequence[Condition] = ()
-    skips: Mapping[str, Condition] = field(default_factory=dict)
+    skips: Mapping[str, Condition | Clause] = field(default_factory=dict)
+    revoked: bool = False
+    """Whether it has revoked devices, too; else they are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetCounts:
-    """How many devices there are, are connected, and are skipped, by reason."""
+    """How many devices there are, are connected, and are skipped, by reason; `ready` are connected and not skipped."""
 
     devices: int
     online: int
     skipped: Mapping[str, int]
+    ready: int
+
+    @property
+    def reached(self) -> int:
+        """How many are not skipped."""
+        return self.devices - sum(self.skipped.values())
 
 
 class JobTargets:
@@ -70,7 +79,21 @@ class JobTargets:
             lambda connection: list(connection.execute(counted)), tenant=self._target.tenant
         )
         skipped = {row.reason: row.n for row in rows if row.reason}
-        return TargetCounts(sum(row.n for row in rows), sum(row.up for row in rows), skipped)
+        ready = sum(row.up for row in rows if not row.reason)
+        return TargetCounts(sum(row.n for row in rows), sum(row.up for row in rows), skipped, ready)
+
+    async def connected(self, counts: TargetCounts, most: int) -> list[int]:
+        """Return the devices that are connected and not skipped, as numbers; of more than `most` a fair sample of them.
+
+        Raises:
+            Unavailable: The database does not answer, or not in time.
+        """
+        some = self._matching(DEVICE.c.mac).where(DEVICE.c.online.is_(true()), self._reason() == "")
+        if counts.ready > most:
+            some = some.where(hash_of(DEVICE.c.mac, 0) < PRIME * most // counts.ready)
+        return await self._database.look(
+            lambda connection: list(connection.execute(some).scalars()), tenant=self._target.tenant
+        )
 
     async def sample(self, most: int) -> list[int]:
         """Return some of the devices that are connected, as numbers."""
@@ -102,7 +125,7 @@ class JobTargets:
         return insertion.returning(JOB_EXECUTION.c.state)
 
     def _matching(self, *columns: ColumnElement[Any]) -> Select[Any]:
-        wanted = self._conditions.clause(self._target.condition)
+        wanted = self._clause(self._target.condition)
         return select(*columns).select_from(DEVICE).where(DEVICE.c.tenant == self._target.tenant, wanted)
 
     def _reason(self) -> ColumnElement[str]:
@@ -113,8 +136,13 @@ class JobTargets:
         ):  # Firmware has those for users only, whether it lists them or not.
             lists = select(LISTED_TOOL.c.list).where(LISTED_TOOL.c.tool == self._target.tool)
             lacking = [(DEVICE.c.tool_list.is_not(None) & DEVICE.c.tool_list.not_in(lists), NO_TOOL)]
-        lacking += [(self._conditions.clause(condition), reason) for reason, condition in self._target.skips.items()]
-        return case((DEVICE.c.state == "revoked", REVOKED), *lacking, else_="")
+        lacking += [(self._clause(condition), reason) for reason, condition in self._target.skips.items()]
+        revoked = [] if self._target.revoked else [(DEVICE.c.state == "revoked", REVOKED)]
+        cases = [*revoked, *lacking]
+        return case(*cases, else_="") if cases else literal("")
+
+    def _clause(self, condition: Condition | Clause) -> Clause:
+        return condition if isinstance(condition, ColumnElement) else self._conditions.clause(condition)
 
     def _place(self, job: int) -> ColumnElement[int]:
         """Return what is stored of `JobOrder.place`."""

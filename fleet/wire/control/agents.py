@@ -1,11 +1,15 @@
 """Agents: drafts, published versions, assignments, and a trial in text."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
 from fleet.wire.agents import AgentDocument
+from fleet.wire.control.jobs import JobPreview
 from fleet.wire.control.shapes import NUMBER, Shape, Time
+
+USUAL_MOST: Final = 100
+"""Devices that get another agent without anybody having said how many these are."""
 
 ObjectName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
 Notes = Annotated[str, StringConstraints(max_length=4000)]
@@ -119,6 +123,28 @@ class NewAssignment(Shape):
     group: Annotated[int, Field(ge=1, le=2**53), NUMBER] | None = None
     site: Literal[True] | None = None
     rank: Annotated[int, Field(ge=-1000, le=1000), NUMBER] = 0
+    most: Annotated[int, Field(ge=0, le=2**31), NUMBER] = USUAL_MOST
+    """Devices that may get another agent by this. With more of them it is refused, and nothing changes: read
+    `POST /v1/assignments:preview`, and name their number; or make a job, which gives it to a few of them first."""
+
+
+class AssignmentTrial(NewAssignment):
+    """A change of an assignment that is only looked at. Without `agent` the assignment is taken away."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"agent": 3, "site": True}]})
+
+    agent: Annotated[int, Field(ge=1, le=2**53), NUMBER] | None = None
+
+
+class AssignmentPreview(JobPreview):
+    """What a change of an assignment would do: `changing` devices get another agent, `skipped` ones keep theirs.
+
+    Of the former, `talking` ones are in a conversation now, and get it with their next turn. With more than 100,000
+    connected devices, `talking` is an estimate.
+    """
+
+    changing: int
+    talking: int
 
 
 class Assignment(Shape):

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 
 from fleet.wire.announcements import LONGEST_TEXT, USUAL_WAYS, Way
 from fleet.wire.control.device_texts import Mac, QueryText
-from fleet.wire.control.jobs import LONGEST_LIFE, Job, hours
+from fleet.wire.control.jobs import LONGEST_LIFE, Job, JobPreview, SkipCount, hours
 from fleet.wire.control.shapes import NUMBER, Shape
 
 
@@ -40,6 +40,26 @@ class AnnouncementRequest(Shape):
         if (self.query is None) == (self.device is None):
             raise ValueError("an announcement has either a query or a device")
         return self
+
+
+class WayCount(Shape):
+    """How many devices would be told by a way."""
+
+    way: Way
+    devices: int
+
+
+class AnnouncementPreview(JobPreview):
+    """What an announcement would do now: every device is told by one of `ways`, `waiting`, or `skipped`.
+
+    `waiting` ones are told later, if the reason ends before the announcement expires. Those of the way `wake` are told
+    in their next session. With more than 100,000 connected devices the numbers of these are an estimate.
+    """
+
+    ways: list[WayCount]
+    waiting: list[SkipCount]
+    left_today: int
+    """Announcements that the tenant may still make today."""
 
 
 class AnnouncementState(Shape):

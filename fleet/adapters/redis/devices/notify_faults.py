@@ -19,8 +19,8 @@ class NotifyFaults:
     async def count(self, mac: str, firmware: str) -> int:
         """Return how many it has not fetched; with `MOST` it is sent none."""
         asked = self._store.client.hget(self._store.keys.device(mac), _FIELD)
-        count, _, known = (await self._store.ask(cast("Awaitable[str | None]", asked)) or "").partition(" ")
-        return int(count) if known == firmware and count.isdecimal() else 0
+        known = await self._store.ask(cast("Awaitable[str | None]", asked))
+        return read_faults(known or "", firmware)
 
     async def add(self, mac: str, firmware: str) -> bool:
         """Count one more; return whether it was the one that was too many."""
@@ -32,3 +32,9 @@ class NotifyFaults:
     async def forget(self, mac: str) -> None:
         """Take back what was counted: the device has fetched one."""
         await self._store.ask(self._store.client.hdel(self._store.keys.device(mac), _FIELD))
+
+
+def read_faults(text: str, firmware: str) -> int:
+    """Return the number in the field of a device's record; what other firmware did does not count."""
+    count, _, known = text.partition(" ")
+    return int(count) if known == firmware and count.isdecimal() else 0

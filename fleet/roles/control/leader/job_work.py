@@ -10,7 +10,6 @@ import logging
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.device_looks import DeviceNow
@@ -21,11 +20,10 @@ from fleet.adapters.sql.job_feed import JobFeed
 from fleet.adapters.sql.job_rows import JobRow
 from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.core.connection_pauses import JITTER_MS, after_connection
-from fleet.core.quiet_hours import QuietHours
+from fleet.core.job_holds import hold_of
 from fleet.core.rollout import Advance, Done, Feed, Halt, JobProgress, Pace, Policy, Wait, step
 from fleet.core.shared_places import SharedPlaces
 from fleet.core.tenant_turns import TenantTurns
-from fleet.ground.local_time import own_offset
 from fleet.roles.control.access import milliseconds
 from fleet.roles.control.job_policies import policy_of, terms_of_job
 from fleet.roles.control.job_tasks.calls import BUSY_MS, SHARD_BUSY
@@ -38,7 +36,6 @@ log = logging.getLogger(__name__)
 
 _FULL_MS = 1_000, 9_000
 """How long a device waits for a place in the queue of its shard: between these."""
-_QUIET = "its quiet hours"
 _SHOWN = ("soak", "approval", "devices", "members")
 """Reasons to wait that last long enough to be shown."""
 
@@ -234,15 +231,13 @@ class JobWork:
 
     def _held(self, policy: Policy, device: DeviceNow, now: int) -> tuple[int, str] | None:
         """Return until when a device waits, and why; None if it does not."""
-        if not device.online:
+        hold = hold_of(device, now, self._timezone, idle=policy.idle, quiet=policy.quiet)
+        if hold is None:
+            return None
+        if hold.reason == OFFLINE:
             return NEVER, OFFLINE
-        if policy.idle and device.session:
-            return now + BUSY_MS, IN_SESSION
-        if policy.quiet:
-            at = datetime.fromtimestamp(now / 1000, UTC)
-            left = QuietHours.parse(policy.quiet).left(now, own_offset(device.timezone, self._timezone, at))
-            return (now + left + random.randrange(JITTER_MS), _QUIET) if left else None
-        return None
+        left = BUSY_MS if hold.reason == IN_SESSION else hold.left_ms + random.randrange(JITTER_MS)
+        return now + left, hold.reason
 
     async def _put(self, job: JobRow, sent: Sequence[SentCall]) -> None:
         task = self.tasks.of(job)

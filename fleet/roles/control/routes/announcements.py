@@ -1,22 +1,37 @@
 """`/v1/announcements`: texts that devices are told, also while they are idle. Each is a job."""
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Final
 
 from fastapi import Request, Response
 
 from fleet.adapters.sql.job_rows import JobRows, NewJob
+from fleet.adapters.sql.job_targets import JobTargets
+from fleet.core.job_kinds.announce import announce_terms
 from fleet.core.permissions import DEVICES_COMMAND, JOBS_READ
-from fleet.roles.control.access import Who, milliseconds
+from fleet.roles.control.access import Principal, Who, milliseconds
+from fleet.roles.control.announcement_reach import AnnouncementReach
+from fleet.roles.control.device_dry_run import DeviceDryRun
 from fleet.roles.control.device_queries import read_query
+from fleet.roles.control.job_policies import target_of
 from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.jobs import MOST_ACTIVE, JobId, shape_of
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
 from fleet.wire.announcements import WAYS
-from fleet.wire.control.announcements import AnnouncementRequest, AnnouncementState
-from fleet.wire.control.jobs import JobPolicy
+from fleet.wire.control.announcements import (
+    AnnouncementPreview,
+    AnnouncementRequest,
+    AnnouncementState,
+    WayCount,
+)
+from fleet.wire.control.jobs import JobPolicy, SkipCount
+from fleet.wire.operator_calls import OFFLINE
 
+NONE_LEFT: Final = "no announcement is left for today"
 _NAME = 100
 
 
@@ -24,8 +39,9 @@ class AnnouncementRoutes:
     """Makes and shows announcements; they are steered as jobs."""
 
     def __init__(self, services: ControlServices, routes: Routes) -> None:
-        self._services, self._own = services, OwnDevices(services)
+        self._services, self._own, self._dry_run = services, OwnDevices(services), DeviceDryRun(services)
         routes.add("POST /announcements", self.add, DEVICES_COMMAND, model=AnnouncementState, status=201)
+        routes.add("POST /announcements:preview", self.preview, DEVICES_COMMAND)
         routes.add("GET /announcements/{announcement}", self.read, JOBS_READ)
 
     async def add(self, request: Request, who: Who, body: AnnouncementRequest) -> Response:
@@ -35,8 +51,7 @@ class AnnouncementRoutes:
         tenant has a number of announcements a day (FLEET_ANNOUNCEMENTS_DAILY).
         """
         now = milliseconds()
-        query = f"mac={await self._own.known(who, body.device)}" if body.device else body.query or ""
-        read_query(query)
+        query = await self._query(who, body)
         async with self._services.changes.begin(request) as change:
             rows = JobRows(change.sql, who.tenant)
             await self._check_limits(rows, now)
@@ -46,6 +61,46 @@ class AnnouncementRoutes:
             await change.audit("announcement.create", f"job/{row.id}", after={**about, "characters": len(body.text)})
             headers = {"Location": f"/v1/announcements/{row.id}"}
             return change.answer(AnnouncementState(job=shape_of(row), receipts={}), 201, headers=headers)
+
+    async def preview(self, who: Who, body: AnnouncementRequest) -> AnnouncementPreview:
+        """Return by which way how many devices would be told now, and why others would not; tell nobody."""
+        now, database = milliseconds(), self._services.database
+        job = _job(body, await self._query(who, body), now, who.actor)
+        policy = JobPolicy.model_validate(dict(job.policy))
+        targets = JobTargets(database, target_of(who.tenant, job.query, announce_terms(job.body), policy, now))
+        counts = await targets.count()
+        left = max(
+            0, self._services.settings.announcements_daily - await _made_today(JobRows(database, who.tenant), now)
+        )
+        ready = await self._dry_run.kinds(who.tenant, targets, counts, timezones=bool(body.quiet))
+        found = AnnouncementReach(body, policy.idle, self._services.settings, now).count(ready)
+        found["waiting", OFFLINE] += counts.reached - counts.ready
+        found += Counter({("skipped", reason): count for reason, count in counts.skipped.items()})
+        if not left:
+            found = Counter({("skipped", NONE_LEFT): counts.devices})
+
+        def of(fate: str) -> dict[str, int]:
+            return {about: found[one, about] for one, about in sorted(found) if one == fate and found[one, about]}
+
+        told = of("told")
+        return AnnouncementPreview(
+            devices=counts.devices,
+            online=counts.online,
+            skipped=_counts(of("skipped")),
+            ways=[WayCount(way=way, devices=told[way]) for way in WAYS if way in told],
+            waiting=_counts(of("waiting")),
+            left_today=left,
+        )
+
+    async def _query(self, who: Principal, body: AnnouncementRequest) -> str:
+        """Return which devices are meant.
+
+        Raises:
+            Problem: The query cannot be read (400), or the device is none of the tenant (404).
+        """
+        query = f"mac={await self._own.known(who, body.device)}" if body.device else body.query or ""
+        read_query(query)
+        return query
 
     async def read(self, who: Who, announcement: JobId) -> AnnouncementState:
         """Return an announcement, with how many devices were told by which way."""
@@ -58,10 +113,18 @@ class AnnouncementRoutes:
     async def _check_limits(self, rows: JobRows, now: int) -> None:
         if await rows.active() >= MOST_ACTIVE:
             raise Problem(409, "too-many-jobs", f"at most {MOST_ACTIVE} jobs are not over at a time")
-        midnight = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         most = self._services.settings.announcements_daily
-        if await rows.made("announce", round(midnight.timestamp() * 1000)) >= most:
+        if await _made_today(rows, now) >= most:
             raise Problem(429, "too-many-announcements", f"at most {most} announcements a day, counted in UTC")
+
+
+async def _made_today(rows: JobRows, now: int) -> int:
+    midnight = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return await rows.made("announce", round(midnight.timestamp() * 1000))
+
+
+def _counts(found: Mapping[str, int]) -> list[SkipCount]:
+    return [SkipCount(reason=reason, devices=count) for reason, count in found.items()]
 
 
 def _job(body: AnnouncementRequest, query: str, now: int, actor: str) -> NewJob:

@@ -18,6 +18,7 @@ from fleet.core.user_tools import user_tool
 from fleet.roles.control.access import Principal, Who, milliseconds
 from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
+from fleet.roles.control.device_dry_run import preview_of
 from fleet.roles.control.device_queries import read_query
 from fleet.roles.control.job_orders import order_shape, stored_body
 from fleet.roles.control.job_policies import policy_of, target_of, terms_of_job
@@ -36,7 +37,6 @@ from fleet.wire.control.jobs import (
     JobPreview,
     JobRequest,
     RetryChoice,
-    SkipCount,
 )
 from fleet.wire.control.shapes import ListPage, milliseconds_of, time_of, time_or_none
 from fleet.wire.job_states import EXECUTION_STATES, FAILURES, JobState
@@ -110,9 +110,7 @@ class JobRoutes:
         """Return what a job would do, and do nothing."""
         now = milliseconds()
         targets = await self._check(who, body, await stored_body(self._services, who.tenant, body, now), now)
-        counts = await targets.count()
-        skipped = [SkipCount(reason=reason, devices=count) for reason, count in sorted(counts.skipped.items())]
-        return JobPreview(devices=counts.devices, online=counts.online, skipped=skipped)
+        return preview_of(await targets.count())
 
     async def read(self, who: Who, job: JobId) -> Response:
         """Return a job with its counts."""

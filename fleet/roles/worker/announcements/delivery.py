@@ -14,6 +14,8 @@ from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRe
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.adapters.redis.devices.notify_faults import MOST as MOST_FAULTS
 from fleet.adapters.redis.devices.notify_faults import NotifyFaults
+from fleet.core.announcement_ways import is_open
+from fleet.core.api_address import api_address
 from fleet.ground.errors import Overloaded, ProviderError, Unavailable
 from fleet.ground.metrics import announcements as counted
 from fleet.roles.worker.announcements.clips import ClipOrders
@@ -25,10 +27,8 @@ from fleet.roles.worker.announcements.speech import AnnouncementSpeech
 from fleet.roles.worker.calls.device_calls import Outcome
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
-from fleet.roles.worker.sessions.camera import address_for
 from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
 from fleet.roles.worker.turns.messages import LONGEST_ALERT
-from fleet.wire import dialects, notify
 from fleet.wire.announcements import WAYS, DeviceAnnouncement, Way
 from fleet.wire.clips import ClipDelivery, clip_path
 from fleet.wire.messages import AlertCommand, NotifyCommand
@@ -110,9 +110,9 @@ class AnnouncementDelivery:
                 return _outcome(known.way, state)
         device, speaks = await self._look(order.mac)
         for way in left:
-            if way not in announcement.ways or way == "wake" or not device.online:
+            if way not in announcement.ways or not device.online:
                 continue
-            if (way == "speech" and not speaks) or (way == "notify" and speaks):
+            if not is_open(way, speaks=speaks, dialect=device.dialect, firmware=device.firmware):
                 continue
             if not await order.wanted():
                 return Outcome("not_sent", _CANCELLED)
@@ -160,9 +160,8 @@ class AnnouncementDelivery:
 
     async def _notify(self, order: DeviceDelivery, device: DeviceRecord) -> State | None:
         """Let an idle device fetch the clip."""
-        known = dialects.find(device.dialect).capabilities.notifications and notify.is_known(device.firmware)
-        base = address_for(self._resources.settings, device)
-        if not known or base is None:
+        base = api_address(self._resources.settings, device.host)
+        if base is None:
             return None
         faults = await self._faults.count(order.mac, device.firmware)
         if faults >= MOST_FAULTS:
@@ -218,8 +217,6 @@ class AnnouncementDelivery:
             return None
 
     async def _alert(self, order: DeviceDelivery, device: DeviceRecord) -> State | None:
-        if dialects.find(device.dialect).capabilities.text != "alert":
-            return None
         text = order.announcement.text
         shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
         await self._deliveries.note(order.shard.owner, order.delivery, "alert")

@@ -1,0 +1,84 @@
+"""The rules by which devices have agents: their own, then those of their groups in an order."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlalchemy import ColumnElement, String, and_, cast, select
+
+from fleet.adapters.sql.device_conditions import Conditions
+from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, GROUP, GROUP_MEMBER
+from fleet.adapters.sql.text_conditions import Clause
+from fleet.adapters.sql.transaction import Sql
+from fleet.core.query.conditions import QueryError, names_field
+from fleet.core.query.fields import DEVICE_FIELDS
+from fleet.core.query.parser import parse
+
+log = logging.getLogger(__name__)
+
+MOST_GROUPS: Final = 100
+"""Groups of a tenant that have an agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """An agent that a group has. Of several, the one with the highest rank counts, then that of the oldest group."""
+
+    group: int
+    agent: int
+    rank: int
+    members: Clause
+    """Whether a row of `device` is one of the group."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its place in the order of rules."""
+        return -self.rank, self.group
+
+
+def own_agent(tenant: int) -> ColumnElement[str]:
+    """Return the agent that was given to a device itself, as text; NULL if there is none."""
+    return (
+        select(cast(ASSIGNMENT.c.agent, String))
+        .where(ASSIGNMENT.c.tenant == tenant, ASSIGNMENT.c.scope == "device", ASSIGNMENT.c.ref == DEVICE.c.mac)
+        .scalar_subquery()
+    )
+
+
+async def group_rules(sql: Sql, tenant: int) -> Sequence[GroupRule]:
+    """Return the rules of a tenant's groups in their order.
+
+    Raises:
+        Unavailable: The database does not answer.
+    """
+    found = (
+        select(GROUP.c.id, GROUP.c.query, ASSIGNMENT.c.agent, ASSIGNMENT.c.rank)
+        .join(ASSIGNMENT, and_(ASSIGNMENT.c.scope == "group", ASSIGNMENT.c.ref == GROUP.c.id))
+        .where(ASSIGNMENT.c.tenant == tenant, GROUP.c.tenant == tenant)
+        .order_by(ASSIGNMENT.c.rank.desc(), GROUP.c.id)
+        .limit(MOST_GROUPS)
+    )
+    async with sql.reading() as connection:
+        rows = (await connection.execute(found)).all()
+    rules = []
+    for row in rows:
+        members = members_of(sql, tenant, row.id, row.query)
+        if members is not None:
+            rules.append(GroupRule(row.id, row.agent, row.rank, members))
+    return rules
+
+
+def members_of(sql: Sql, tenant: int, group: int, query: str) -> Clause | None:
+    """Return whether a row of `device` is one of a group; None if the group has no agent, whatever it was given."""
+    if not query:
+        return DEVICE.c.mac.in_(select(GROUP_MEMBER.c.mac).where(GROUP_MEMBER.c.group == group))
+    try:
+        condition = parse(query, DEVICE_FIELDS, datetime.now(UTC))
+    except QueryError as error:
+        # An older version took the query of this group.
+        log.warning("group not readable", extra={"group": group, "reason": str(error)})
+        return None
+    # Its devices would leave it as soon as they had its agent. The API refuses that.
+    return None if names_field(condition, "agent") else Conditions(tenant, sql.is_sqlite).clause(condition)
