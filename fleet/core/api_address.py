@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Protocol
 
 
-class ApiSettings(Protocol):
+class AddressSettings(Protocol):
     """The settings that decide it."""
 
     @property
@@ -19,7 +19,7 @@ class ApiSettings(Protocol):
     def tls_cert(self) -> Path | None: ...
 
 
-def api_address(settings: ApiSettings, host: str) -> str | None:
+def api_address(settings: AddressSettings, host: str) -> str | None:
     """Return the address for a device, None if it is unknown.
 
     Args:

@@ -52,7 +52,7 @@ async def assign(  # noqa: PLR0913 - the arguments are the command line
 
 @app.command()
 @operation
-async def unassign(
+async def unassign(  # noqa: PLR0913 - the arguments are the command line
     settings: Settings,
     device: Device = "",
     group: OfGroup = "",

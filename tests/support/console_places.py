@@ -108,6 +108,7 @@ DIALOGS: Final = (
     DialogPlace("pages/agents.js", "agent", "agents.publish"),
     DialogPlace("pages/agents.js", "agent", "delete"),
     DialogPlace("pages/agents.js", "agent-assignments", "assign"),
+    DialogPlace("pages/agents.js", "agent-assignments", "agents.unassign"),
     DialogPlace("pages/agents.js", "agent-versions", "agents.rollback"),
     DialogPlace("parts/provider.js", "models", "providers.make"),
     DialogPlace("parts/provider.js", "models", "providers.change"),

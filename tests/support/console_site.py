@@ -236,6 +236,7 @@ class ConsoleSite:
 
     async def _add_devices(self) -> None:
         draw, devices, tags, presence = random.Random(7), list[Any](), list[Any](), list[Any]()
+        known = dict[str, dict[str, str]]()
         for number, mac in enumerate(self.macs):
             name, site = f"{NAMES[number % len(NAMES)]} {number + 1}", SITES[number % len(SITES)]
             firmware, online = draw.choice(("2.4.2", "2.4.2", "2.5.0", "2.3.1")), draw.random() < 0.75 or number < 2
@@ -247,6 +248,8 @@ class ConsoleSite:
             row |= {"first_seen": seen - 40 * 86_400_000, "last_seen": seen, "last_boot": seen - 3_600_000}
             row |= {"search": search_text(key, name, serial, ""), "language": "zh-CN" if number % 2 else "en-US"}
             devices.append(row)
+            if online and number >= len(NAMES):
+                known[mac] = {"on": "1", "dialect": "xiaozhi", "fw": firmware, "host": "192.0.2.17"}
             tags += [{"tenant": 1, "key": "site", "value": site, "mac": key}]
             tags += [{"tenant": 1, "key": "floor", "value": str(number % 4), "mac": key}]
         for number in range(30):
@@ -260,6 +263,9 @@ class ConsoleSite:
             named = update(DEVICE).where(DEVICE.c.mac == mac_number(self.macs[2]))
             named = named.values(name=name, notes=name, board=self._texts.board)
             await connection.execute(named)
+        store = self.stage.services.store
+        for mac, record in known.items():
+            await store.ask(store.client.hset(store.keys.device(mac), mapping=record))
 
     async def _add_history(self) -> None:
         draw, events = random.Random(3), list[tuple[int, str, str, dict[str, Any]]]()

@@ -11,7 +11,7 @@ from fleet.adapters.redis.devices.tools import encode_tools
 from fleet.adapters.redis.shards.processes import Processes, ProcessRecord
 from tests.support.browser import Visitor, running_browser
 from tests.support.console_page import go, sign_in
-from tests.support.console_site import COUNT, HOSTILE, TOOLS, ConsoleSite
+from tests.support.console_site import HOSTILE, TOOLS, ConsoleSite
 
 OWNED = "() => document.title === 'owned' || document.querySelector('main script, main img[src=x]') !== null"
 BROKER = "broker.example:1883"
@@ -151,12 +151,17 @@ def test_a_line_of_a_conversation_is_redacted_for_good(page: Page, site: Console
     assert (kept["question"], kept["answer"], kept["redacted"]) == ("", "", ["question", "answer"])
 
 
-def test_an_agent_for_many_devices_is_asked_about_first_and_a_job_is_offered(page: Page, site: ConsoleSite) -> None:
+def test_an_agent_for_many_devices_has_a_dry_run_first_and_a_job_is_offered(page: Page, site: ConsoleSite) -> None:
     before = site.run(site.ask("GET /v1/assignments"))["items"]
+    counts = site.run(site.ask("POST /v1/assignments:preview", json={"agent": 1, "site": True}))
+    (kept,) = counts["skipped"]
+    assert counts["changing"] > 0 and kept["reason"] == "one of its groups has an agent"
     go(page, "#/agents/1/assignments")
     page.get_by_role("button", name="Assign").press("Enter")
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text(f"{COUNT} devices at most get it with their next turn")).to_be_visible()
+    expect(dialog.locator(".stat")).to_contain_text(str(counts["changing"]))
+    reason = dialog.locator(".row", has_text="One of its groups has an agent")
+    expect(reason).to_contain_text(f"{kept['devices']} skipped")
     assert site.run(site.ask("GET /v1/assignments"))["items"] == before
     dialog.get_by_role("link", name="Give it to a few devices first, by a job").click()
     expect(page.get_by_role("heading", name="New job", level=1)).to_be_visible()
@@ -164,7 +169,53 @@ def test_an_agent_for_many_devices_is_asked_about_first_and_a_job_is_offered(pag
     page.get_by_role("button", name="Assign").press("Enter")
     dialog.get_by_role("button", name="Assign").press("Enter")
     expect(dialog).to_have_count(0)
-    expect(page.get_by_role("listitem").filter(has_text="The whole site")).to_be_visible()
+    given = page.get_by_role("listitem").filter(has_text="The whole site")
+    expect(given).to_be_visible()
+    given.get_by_role("button", name="Take it away").press("Enter")
+    expect(dialog.locator(".stat")).to_contain_text(str(counts["changing"]))
+    assert len(site.run(site.ask("GET /v1/assignments"))["items"]) == len(before) + 1
+    dialog.get_by_role("button", name="Take it away").press("Enter")
+    expect(given).to_have_count(0)
+    assert site.run(site.ask("GET /v1/assignments"))["items"] == before
+    page.get_by_role("button", name="Undo").press("Enter")
+    expect(given).to_be_visible()
+
+
+def test_an_agent_reaches_no_more_devices_than_the_dry_run_has_shown(
+    desk: tuple[Visitor, Page], page: Page, site: ConsoleSite
+) -> None:
+    site.run(site.ask("POST /v1/assignments:remove", json={"site": True}))
+    go(page, "#/agents/1/assignments")
+    page.get_by_role("button", name="Assign").press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator(".stat")).to_be_visible()
+    site.run(site.ask("POST /v1/devices", json={"mac": "02:ff:00:00:00:01"}))
+    dialog.get_by_role("button", name="Assign").press("Enter")
+    expect(dialog.get_by_text("More devices would get another agent than was said")).to_be_visible()
+    assert not [one for one in site.run(site.ask("GET /v1/assignments"))["items"] if one["site"]]
+    assert [one for one in desk[0].complaints if "409" not in one] == []
+    desk[0].complaints.clear()
+    dialog.get_by_role("button", name="Cancel").press("Enter")
+
+
+def test_an_announcement_shows_who_would_be_told_and_how_before_its_button_works(page: Page, site: ConsoleSite) -> None:
+    counts = {"text": "Hi", "query": "", "ways": ["notify"]}
+    go(page, "#/announcements")
+    page.get_by_label("Text", exact=True).fill("Hi")
+    for name in ("Spoken, in a conversation", "Shown on the screen"):
+        page.get_by_role("checkbox", name=name).uncheck()
+    found = site.run(site.ask("POST /v1/announcements:preview", json=counts))
+    told, lacking = found["ways"][0]["devices"], found["skipped"][0]
+    assert lacking["reason"] == "it has none of these ways" and told > 0
+    panel = page.locator("section", has=page.get_by_role("heading", name="Dry run"))
+    expect(panel.locator(".row", has_text="Played while idle")).to_contain_text(str(told))
+    expect(panel.locator(".row", has_text="It has none of these ways")).to_contain_text(f"{lacking['devices']} skipped")
+    expect(panel.locator(".row", has_text="It is offline")).to_contain_text("later")
+    go_on = page.get_by_role("button", name="Announce")
+    expect(go_on).to_be_enabled()
+    page.get_by_role("checkbox", name="Played while idle").uncheck()
+    expect(go_on).to_be_disabled()
+    assert not [one for one in site.run(site.ask("GET /v1/jobs"))["items"] if one["name"] == "Hi"]
 
 
 def test_every_number_of_the_overview_leads_to_its_list(page: Page, site: ConsoleSite) -> None:

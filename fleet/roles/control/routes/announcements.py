@@ -82,12 +82,12 @@ class AnnouncementRoutes:
         def of(fate: str) -> dict[str, int]:
             return {about: found[one, about] for one, about in sorted(found) if one == fate and found[one, about]}
 
-        told = of("told")
+        by_way = of("told")
         return AnnouncementPreview(
             devices=counts.devices,
             online=counts.online,
             skipped=_counts(of("skipped")),
-            ways=[WayCount(way=way, devices=told[way]) for way in WAYS if way in told],
+            ways=[WayCount(way=way, devices=by_way[way]) for way in WAYS if way in by_way],
             waiting=_counts(of("waiting")),
             left_today=left,
         )

@@ -5,6 +5,7 @@ import { ask, attempt, Badge, bound, Button, Card, Confirm, Dialog, Empty, Fault
 import { AgentEditor } from "../parts/agent-editor.js";
 import { Diff } from "../parts/diff.js";
 import { quoted } from "../parts/filter.js";
+import { DryRun } from "../parts/job-state.js";
 
 function List() {
   const agents = useList("/agents"), making = useSignal(false);
@@ -132,6 +133,8 @@ function Versions({ agent, versions, again }) {
       label=${t("agents.rollback")} /><//>`}`}<//>`;
 }
 
+const REMOVE = "assignments:remove";
+
 function Assignments({ id, published }) {
   const given = useLoad(async (signal) => {
     const [assignments, groups] = await Promise.all([get("/assignments", { limit: 500 }, signal), get("/groups",
@@ -142,29 +145,25 @@ function Assignments({ id, published }) {
   const target = () => (whom.value === "site" ? { site: true } : whom.value === "group"
     ? { group: Number(group.value), rank: rank.value } : { device: device.value.trim() });
   const sure = useNone();
-  const assign = async () => {
-    const { devices } = await ask(`POST /agents/${id}:assign`, { body: target() });
-    say(t("agents.assigned", { count: number(devices) }));
+  /** Give the agent, or take it away, if not more devices would change than was said. */
+  const run = async (verb, body, most) => {
+    const { devices } = await ask(`POST /${verb}`, { body: { ...body, most } });
+    const undo = async () => { await ask(`POST /agents/${id}:assign`, { body: { ...body, most } }).catch(sayFault);
+      given.again(); };
+    say(t(verb === REMOVE ? "agents.unassigned" : "agents.assigned", { count: number(devices) }), verb === REMOVE
+      ? { undo } : {});
     given.again();
   };
-  // Many devices at once: first how many, and the way by which a few get it before the others.
-  const work = useWork(async () => {
-    if (whom.value === "device") return assign();
-    const name = given.data?.groups.find((one) => String(one.id) === group.value)?.name;
-    const filter = whom.value === "group" ? `group=${quoted(name)}` : "";
-    const { items } = await get("/devices:counts", { by: "online", filter });
-    sure.value = { filter: filter || "online OR online=false", count: Object.values(items[0].values).reduce((all,
-      one) => all + one, 0) };
-  });
-  const remove = async ({ device: mac, group: ref, site }) => {
-    const body = site ? { site: true } : ref ? { group: ref } : { device: mac };
-    await attempt(async () => {
-      await ask("POST /assignments:remove", { body });
-      say(t("agents.unassigned"), { undo: async () => { await ask(`POST /agents/${id}:assign`,
-        { body }).catch(sayFault); given.again(); } });
-      given.again();
-    });
+  // Many devices at once: first which, and the way by which a few get it before the others.
+  const begin = async (verb, body) => {
+    const preview = await ask("POST /assignments:preview", { body: { ...body, agent: verb === REMOVE ? null : id } });
+    if (body.device) return run(verb, body, preview.changing);
+    const name = given.data?.groups.find((one) => one.id === body.group)?.name;
+    sure.value = { verb, body, preview, filter: body.group ? `group=${quoted(name)}` : "online OR online=false" };
   };
+  const work = useWork(() => begin(`agents/${id}:assign`, target()));
+  const remove = ({ device: mac, group: ref, site, rank: of }) => attempt(() => begin(REMOVE, site ? { site } : ref
+    ? { group: ref, rank: of } : { device: mac }));
   return html`<${Loaded} of=${given}>${({ assignments, groups }) => html`${!published && html`<${Note}
     kind="warn">${t("agents.assign-unpublished")}<//>`}<div class="cards">
     <${Card} title=${t("agents.tab.assignments")}>${assignments.length === 0 ? html`<${Empty} icon="target"
@@ -184,10 +183,17 @@ function Assignments({ id, published }) {
         ...${bound(device)} placeholder="02:00:00:00:00:01" /><//>`}
       <p class="muted small">${t("agents.order")}</p><${Submit}
         work=${work}>${t("assign")}<//></form><//>`}</div>
-    ${sure.value && html`<${Confirm} title=${t("agents.assign")} action=${t("assign")} run=${assign}
-      onClose=${put(sure, null)}><p>${t("agents.assign-most", { count: number(sure.value.count) })}</p>
-      ${may("jobs:write") && html`<p><a href=${to(["jobs"], { make: 1, kind: "agent",
-        query: sure.value.filter })}>${t("agents.assign-job")}</a></p>`}<//>`}`}<//>`;
+    ${sure.value && html`<${Assign} ...${sure.value} id=${id} onClose=${put(sure, null)} run=${() => run(sure.value.verb,
+      sure.value.body, sure.value.preview.changing)} />`}`}<//>`;
+}
+
+/** Ask with the dry run of an assignment. */
+function Assign({ verb, preview, filter, id, run, onClose }) {
+  const title = t(verb === REMOVE ? "agents.unassign" : "agents.assign");
+  return html`<${Confirm} title=${title} action=${verb === REMOVE ? title : t("assign")} run=${run} onClose=${onClose}>
+    <p>${t("agents.assign-about")}</p><${DryRun} of=${preview} />
+    ${verb !== REMOVE && may("jobs:write") && html`<p><a href=${to(["jobs"], { make: 1, kind: "agent", agent: id,
+      query: filter })}>${t("agents.assign-job")}</a></p>`}<//>`;
 }
 
 export default function Agents({ parts }) {

@@ -1,8 +1,9 @@
 // Groups: static ones have members, dynamic ones are saved queries.
 import { ask, attempt, Badge, bound, Button, Card, Choices, Confirm, Empty, Fault, Field, FormDialog, go, Head, html,
-  LinkButton, ListTable, Loaded, may, number, put, say, t, TextArea, TextInput, to, useGet, useList, useNone,
+  LinkButton, ListTable, Loaded, may, number, put, say, t, TextArea, TextInput, to, useGet, useList, useLoad, useNone,
   useSignal, useWork } from "../kit.js";
 import { Filter, quoted } from "../parts/filter.js";
+import { DryRun } from "../parts/job-state.js";
 import { DeviceState } from "./devices.js";
 
 const MAC = /(?:[0-9a-f]{2}[:-]?){5}[0-9a-f]{2}/gi;
@@ -96,7 +97,14 @@ function One({ id }) {
     ]} />
     ${removing.value && html`<${Confirm} title=${t("delete-of", { name: found.name })} action=${t("delete")}
       onClose=${put(removing, false)} run=${async () => { await ask(`DELETE /groups/${id}`,
-      { version: found.version }); say(t("done")); go(["groups"]); }}><p>${t("groups.delete-about")}</p><//>`}`}<//>`;
+      { version: found.version }); say(t("done")); go(["groups"]); }}><p>${t("groups.delete-about")}</p>${may("agents:read")
+      && html`<${Effect} group=${found.id} />`}<//>`}`}<//>`;
+}
+
+/** Which devices lose the agent of the group, if it has one. */
+function Effect({ group }) {
+  const found = useLoad((signal) => ask("POST /assignments:preview", { body: { group, agent: null }, signal }), [group]);
+  return found.data?.changing > 0 && html`<p>${t("agents.assign-about")}</p><${DryRun} of=${found.data} />`;
 }
 
 function Query({ group, set, again }) {

@@ -1,5 +1,6 @@
 // How far a job is, and what one would do.
-import { Badge, get, html, knows, ListTable, Meter, Note, number, Stat, t, Time, to, useLoad } from "../kit.js";
+import { ask, Badge, get, html, knows, ListTable, Meter, Note, number, Stat, t, Time, to, useEffect, useLoad,
+  useNone } from "../kit.js";
 
 const KINDS = { scheduled: "", preparing: "info", running: "accent", paused: "warn", halted: "bad", stopping: "warn",
   done: "good",
@@ -38,13 +39,38 @@ export const useJobs = (kinds) => useLoad(async (signal) => (await get("/jobs", 
 /** Devices that a job would reach. @param {any} preview */
 export const reached = (preview) => preview.skipped.reduce((left, one) => left - one.devices, preview.devices);
 
-/** @param {{of: {devices: number, online: number, skipped: {reason: string, devices: number}[]}}} props */
+/**
+ * What something would do, asked again whenever that changes; `fresh` if the answer is about what is asked now.
+ * @param {string} verb @param {object} body @param {boolean} [ready]
+ */
+export function useDryRun(verb, body, ready = true) {
+  const found = useNone(), error = useNone(), about = ready ? JSON.stringify(body) : "";
+  useEffect(() => {
+    if (!about) { found.value = null; return; }
+    const ending = new AbortController(), timer = setTimeout(() => {
+      ask(verb, { body, signal: ending.signal }).then(
+        (preview) => { found.value = { about, preview }; error.value = null; },
+          (fault) => { if (!ending.signal.aborted) { error.value = fault; found.value = null; } });
+    }, 350);
+    return () => { clearTimeout(timer); ending.abort(); };
+  }, [about]);
+  return { preview: found.value?.preview, fresh: found.value?.about === about, error: error.value };
+}
+
+const Row = ({ text, kind, children }) => html`<div class="row apart"><span
+  class="muted wrap grow">${text}</span><${Badge} kind=${kind}>${children}<//></div>`;
+
+/** @param {{of: any}} props  of: the dry run of a job, an assignment or an announcement */
 export function DryRun({ of }) {
   return html`<div class="stack"><div class="stats"><${Stat} label=${t("page.devices")} value=${number(reached(of))}
     note=${t("jobs.preview-online", { count: number(of.online) })} /></div>
-    ${of.skipped.map((one) => html`<div class="row apart" key=${one.reason}><span
-      class="muted wrap grow">${reasonText(one.reason)}</span><${Badge} kind="warn">${t("jobs.skipped",
-      { count: number(one.devices) })}<//></div>`)}
+    ${(of.ways ?? []).map((one) => html`<${Row} key=${one.way} kind="good"
+      text=${t(`announcements.way.${one.way}`)}>${number(one.devices)}<//>`)}
+    ${(of.waiting ?? []).map((one) => html`<${Row} key=${one.reason} kind="info"
+      text=${reasonText(one.reason)}>${t("jobs.later", { count: number(one.devices) })}<//>`)}
+    ${of.talking > 0 && html`<${Row} kind="info" text=${t("agents.talking")}>${number(of.talking)}<//>`}
+    ${of.skipped.map((one) => html`<${Row} key=${one.reason} kind="warn"
+      text=${reasonText(one.reason)}>${t("jobs.skipped", { count: number(one.devices) })}<//>`)}
     ${reached(of) === 0 && html`<${Note} kind="warn">${t("jobs.no-devices")}<//>`}<p
       class="muted small">${t("jobs.preview-about")}</p></div>`;
 }

@@ -1,8 +1,8 @@
 // A new job in three steps: what, where, how. It begins only after a look at what it would do.
-import { ask, Button, Card, Check, Confirm, Fault, go, Head, html, number, put, say, t, useEffect, useNone,
-  useSignal, useWork } from "../kit.js";
+import { ask, Button, Card, Check, Confirm, Fault, go, Head, html, number, put, say, t, useSignal,
+  useWork } from "../kit.js";
 import { Filter } from "./filter.js";
-import { DryRun, reached } from "./job-state.js";
+import { DryRun, reached, useDryRun } from "./job-state.js";
 import { How, howOf, isReady, isRisky, USUAL, What, whatOf } from "./job-plan.js";
 
 const STEPS = ["what", "where", "how"];
@@ -15,24 +15,13 @@ export function JobWizard({ query: given }) {
     query: "", name: "", continuous: false, ...USUAL,
     ...Object.fromEntries(CHOSEN.filter((name) => given[name]).map((name) => [name, given[name]])) });
   const set = (name) => (value) => { values.value = { ...values.value, [name]: value }; };
-  const step = useSignal(0), preview = useNone(),
-    error = useNone(), sure = useSignal(false),
+  const step = useSignal(0), sure = useSignal(false),
     tools = useSignal(/** @type {any[]|null} */ (null));
   const now = values.value, ready = isReady(now);
   const usual = (now.kind === "tool" && now.tool) || t(`jobs.kind.${now.kind}`);
   const body = () => ({ name: (now.name.trim() || usual).slice(0, 63), query: now.query, continuous: now.continuous,
     ...whatOf(now), ...howOf(now) });
-  // The dry run: read again whenever something changes that it depends on.
-  const about = JSON.stringify(body());
-  useEffect(() => {
-    if (!ready) { preview.value = null; return; }
-    const ending = new AbortController(), timer = setTimeout(() => {
-      ask("POST /jobs:preview", { body: body(), signal: ending.signal }).then(
-        (found) => { preview.value = found; error.value = null; },
-          (fault) => { if (!ending.signal.aborted) { error.value = fault; preview.value = null; } });
-    }, 350);
-    return () => { clearTimeout(timer); ending.abort(); };
-  }, [about]);
+  const { preview, fresh, error } = useDryRun("POST /jobs:preview", body(), ready);
   const work = useWork(async () => {
     const made = await ask("POST /jobs", { body: body() });
     say(t(made.starts ? "jobs.planned" : "jobs.begun"));
@@ -51,20 +40,20 @@ export function JobWizard({ query: given }) {
       aria-current=${place === step.value ? "step" : undefined}>${t(`jobs.step.${one}`)}</li>`)}</ol>
     <div class="columns"><${Card}>
       ${step.value === 1 && html`<div class="form"><${Filter} value=${now.query} label=${t("groups.query")}
-        error=${error.value} onQuery=${set("query")} /><p class="muted small">${t("jobs.where-about")}</p></div>`}
+        error=${error} onQuery=${set("query")} /><p class="muted small">${t("jobs.where-about")}</p></div>`}
       <form class="form" onSubmit=${submit} style=${{ marginTop: step.value === 1 ? "16px" : 0 }}>
       ${step.value === 0 && html`<${What} values=${now} set=${set} tools=${tools} />`}
       ${step.value === 1 && html`<${Check} checked=${now.continuous} label=${t("jobs.continuous")}
         onValue=${set("continuous")} />`}
       ${step.value === 2 && html`<${How} values=${now} set=${set} name=${usual} />`}
-      <${Fault} error=${work.error ?? (error.value?.code === "bad-filter" ? null : error.value)} />
+      <${Fault} error=${work.error ?? (error?.code === "bad-filter" ? null : error)} />
       <div class="actions">${step.value > 0 && html`<${Button}
         onClick=${() => { step.value -= 1; }}>${t("back")}<//>`}<${Button} type="submit" kind="main-action"
-        busy=${work.busy} disabled=${!ready || (last && !preview.value)}>${t(!last ? "next" : now.starts
+        busy=${work.busy} disabled=${!ready || (last && !fresh)}>${t(!last ? "next" : now.starts
         ? "jobs.plan" : "jobs.begin")}<//></div></form><//>
-      <${Card} title=${t("jobs.preview")}>${preview.value ? html`<${DryRun} of=${preview.value} />` : html`<p
+      <${Card} title=${t("jobs.preview")}>${preview ? html`<${DryRun} of=${preview} />` : html`<p
           class="muted">${t("jobs.preview-none")}</p>`}<//></div>
     ${sure.value && html`<${Confirm} title=${t("jobs.sure")} action=${t("jobs.begin")}
-      typed=${String(preview.value ? reached(preview.value) : 0)} onClose=${put(sure, false)} run=${work.submit}>
-      <p>${t("jobs.sure-about", { count: number(preview.value ? reached(preview.value) : 0) })}</p><//>`}`;
+      typed=${String(preview ? reached(preview) : 0)} onClose=${put(sure, false)} run=${work.submit}>
+      <p>${t("jobs.sure-about", { count: number(preview ? reached(preview) : 0) })}</p><//>`}`;
 }
