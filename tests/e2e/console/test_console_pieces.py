@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import Page, expect
 
-from fleet.adapters.redis.devices.tools import encode_tools
+from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.adapters.redis.shards.processes import Processes, ProcessRecord
 from tests.support.browser import Visitor, running_browser
 from tests.support.console_page import go, sign_in
@@ -45,7 +45,7 @@ def offline_device(site: ConsoleSite) -> str:
     """Return a device that is away and whose tools are known."""
     mac = str(site.run(site.ask("GET /v1/devices?filter=online=false state=bound&limit=1"))["items"][0]["mac"])
     store = site.stage.services.store
-    site.run(store.ask(store.client.set(store.keys.tools(mac), encode_tools(TOOLS))))
+    site.run(store.ask(store.client.set(store.keys.tools(mac), site.run(pack_tools(TOOLS)))))
     return mac
 
 

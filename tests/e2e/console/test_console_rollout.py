@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from fleet.adapters.redis.devices.tools import encode_tools
+from fleet.adapters.redis.devices.tools import pack_tools
 from tests.support.browser import Visitor, running_browser
 from tests.support.console_page import go, sign_in
 from tests.support.console_site import HOSTILE, TOOLS, ConsoleSite
@@ -132,7 +132,7 @@ def test_downloads_name_device_and_job_and_an_unused_image_is_deleted(page: Page
 def test_the_volume_of_a_group_is_set_by_a_canary_that_halts(page: Page, site: ConsoleSite) -> None:
     store = site.stage.services.store
     for mac in site.macs:
-        site.run(store.ask(store.client.set(store.keys.tools(mac), encode_tools(TOOLS))))
+        site.run(store.ask(store.client.set(store.keys.tools(mac), site.run(pack_tools(TOOLS)))))
     go(page, "#/groups/1")
     page.get_by_role("link", name="Make a job").click()
     page.get_by_role("combobox", name="Tool").select_option("self.audio_speaker.set_volume")
