@@ -5,10 +5,12 @@ longer.
 """
 
 import re
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fleet.wire.firmware import Version, is_board, parse_version
+from fleet.wire.locales import read_locale
 
 _LONGEST_TEXT = 64
 _LIBRARY = re.compile(
@@ -84,7 +86,7 @@ class BootstrapBody(BaseModel):
     model_config = ConfigDict(extra="ignore")
     application: _Application = _Application()
     board: _Board = _Board()
-    language: str = ""
+    language: Annotated[str, AfterValidator(read_locale)] = ""
 
 
 def parse_body(body: bytes) -> BootstrapBody:

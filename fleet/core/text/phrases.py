@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from fleet.wire.locales import read_locale
+
 Phrase = Literal[
     "failed",
     "not_understood",
@@ -49,8 +51,8 @@ def known_language(*wanted: str) -> str:
 
 
 def language_of(locale: str) -> str:
-    """Return the language of a locale such as `zh-CN`; of any other text something that is no language."""
-    return re.split("[-_]", locale.strip().lower(), maxsplit=1)[0]
+    """Return the language of a locale such as `zh-CN`; empty for a text that is no locale."""
+    return re.split("[-_]", read_locale(locale).lower(), maxsplit=1)[0]
 
 
 @lru_cache(maxsize=64)  # every session asks

@@ -10,6 +10,7 @@ from fleet.wire import topics
 from fleet.wire.activation import version_of
 from fleet.wire.bootstrap import clip, endpoint_host, is_firmware, parse_agent
 from fleet.wire.firmware import Version
+from fleet.wire.locales import read_locale
 
 _LONGEST_SERIAL = 32
 
@@ -27,6 +28,7 @@ class Requester:
     running: Version | None
     firmware: str
     language: str
+    """A locale such as `zh-CN`."""
     is_firmware: bool = False
     """Whether it asks as xiaozhi firmware does, so that it speaks that dialect."""
 
@@ -51,7 +53,7 @@ def read_requester(request: Request) -> Requester:
         board=board,
         running=running,
         firmware=clip(agent.partition("/")[2]),
-        language=clip(headers.get("accept-language", "").partition(",")[0]),
+        language=read_locale(headers.get("accept-language", "").partition(",")[0].partition(";")[0]),
         is_firmware=is_firmware(agent, headers.get("activation-version", "")),
     )
 

@@ -44,6 +44,14 @@ async def test_a_device_is_told_all_that_it_needs(
     assert (entry.device.mac, entry.key) == (MAC, keys.ids[0])
 
 
+async def test_a_language_that_is_no_locale_is_not_kept(client: httpx2.AsyncClient, store: Store) -> None:
+    for odd in ("../../etc/passwd", "<img src=x>", "x" * 40, "en US"):
+        await client.post(OTA, headers=headers(Accept_Language=odd), content=b'{"language":"{{7*7}}"}')
+        assert (await Devices(store).read(MAC)).language == "", odd
+    await client.post(OTA, headers=headers(Accept_Language="de-AT;q=0.9, en"), content=BODY)
+    assert (await Devices(store).read(MAC)).language == "de-AT"
+
+
 async def test_header_names_are_spelled_as_4g_boards_need_them(client: httpx2.AsyncClient) -> None:
     answer = await client.post(OTA, headers=headers(), content=BODY)
     assert b"Content-Length" in [name for name, _ in answer.headers.raw]

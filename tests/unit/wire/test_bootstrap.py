@@ -25,6 +25,11 @@ def test_a_bodys_board_and_version_are_read() -> None:
     assert (body.application.version, body.board.type, body.language) == ("2.4.2", "bread-compact-wifi", "zh-CN")
 
 
+def test_a_language_that_is_no_locale_is_dropped() -> None:
+    body = parse_body(b'{"board":{"type":"bread-compact-wifi"},"language":"../../etc/passwd"}')
+    assert (body.board.type, body.language) == ("bread-compact-wifi", "")
+
+
 @pytest.mark.parametrize("body", [b"", b'{"board":{"ssid":"my "net""}}', b"\xff", b"[]", b'{"application":5}'])
 def test_a_broken_body_is_an_empty_one(body: bytes) -> None:
     assert parse_body(body).application.version == ""

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from fleet.core.text.phrases import LANGUAGES, PHRASES, PhotoPhrase, choose_language, phrase
+from fleet.core.text.phrases import LANGUAGES, PHRASES, PhotoPhrase, choose_language, language_of, phrase
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,11 @@ from fleet.core.text.phrases import LANGUAGES, PHRASES, PhotoPhrase, choose_lang
 )
 def test_language(setting: str, choices: str, reported: str, language: str) -> None:
     assert choose_language(setting, choices, reported) == language
+
+
+def test_a_text_that_is_no_locale_has_no_language() -> None:
+    assert (language_of("zh_TW"), language_of("EN-us")) == ("zh", "en")
+    assert [language_of(text) for text in ("../../en", "en\nx", "{}-en", "x" * 32)] == ["", "", "", ""]
 
 
 def test_every_phrase_is_there_in_every_language() -> None:
