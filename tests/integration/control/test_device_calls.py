@@ -186,6 +186,25 @@ async def test_a_text_begins_a_turn_and_its_answer_is_returned(site: Site) -> No
     assert (done.status_code, done.json()["text"]) == (200, "Good day.")
 
 
+async def test_a_repeated_text_is_told_where_its_turn_is_and_not_what_was_said(site: Site) -> None:
+    async def answer() -> None:
+        while not (events := await site.events()):
+            await asyncio.sleep(0.01)
+        await site.worker.resources.replies.write(
+            site.worker.shard.owner, MAC, events[0].turn, Reply("answered", "The PIN is 4711.")
+        )
+
+    request, key = f"POST {PATH}/turns?wait=30", {"Idempotency-Key": "k"}
+    async with running("answer", answer):
+        first = await site.control.ask(request, json={"text": "hello"}, headers=key)
+    assert (first.status_code, first.json()["text"]) == (200, "The PIN is 4711.")
+    again = await site.control.ask(request, json={"text": "hello"}, headers=key)
+    assert (again.status_code, again.headers["idempotency-replayed"]) == (202, "true")
+    assert again.json() == {**first.json(), "state": "accepted", "text": ""}
+    assert (await site.control.ask(f"GET {again.headers['location']}")).json() == first.json()
+    assert len(await site.events()) == 1
+
+
 async def test_a_text_calls_dangerous_tools_only_with_their_scope(site: Site) -> None:
     await site.control.add_token("careful", *(set(SCOPES) - {DEVICES_DANGEROUS}))
     await site.control.ask(f"POST {PATH}/turns", token="careful", json={"text": "Take a photo."})

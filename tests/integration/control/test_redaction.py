@@ -6,6 +6,8 @@ import json
 import pytest
 
 from fleet.adapters.redis.shards.events import Outbox
+from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
+from fleet.core.history import INTERRUPTED
 from fleet.core.permissions import CONVERSATIONS_READ
 from fleet.roles.control.leader.event_collector import EventCollector
 from tests.support.control_server import STRANGER, ControlStage
@@ -115,6 +117,65 @@ async def test_an_answer_that_is_shortened_later_does_not_come_back(said: Said) 
     assert "I keep" not in await said.everything()
 
 
+async def test_an_answer_that_was_shortened_before_its_event_came_is_found_in_the_history(said: Said) -> None:
+    history = await remembered(said, ("user", SECRET), ("assistant", f"I keep 4711 {INTERRUPTED}"), ("user", "Thanks"))
+    await said.redact(2, "question")
+    assert [json.loads(line)["text"] for line in await said.store.client.lrange(history, 0, -1)] == ["Thanks"]
+
+
+async def test_no_kept_answer_outlives_a_later_redaction(said: Said) -> None:
+    key = {"Idempotency-Key": "k"}
+    path = f"POST {TURN}/2:redact"
+    assert REPLY in (await said.stage.ask(path, json={"lines": ["question"]}, headers=key)).text
+    await said.redact(2, "answer")
+    again = await said.stage.ask(path, json={"lines": ["question"]}, headers=key)
+    assert (again.status_code, again.headers["idempotency-replayed"]) == (200, "true")
+    assert "4711" not in again.text
+
+
+async def test_a_deleted_conversation_is_not_told_to_the_model_either(said: Said) -> None:
+    store, keys = said.store, said.store.keys
+    history = await remembered(said, ("user", SECRET), ("assistant", REPLY), ("user", "Thanks"))
+    await store.client.hset(keys.turn(MAC), mapping={"turn": "t2", "messages": SECRET})
+    await store.client.hset(keys.reply(MAC, "t2"), mapping={"state": "answered", "text": REPLY})
+    assert (await said.stage.ask("DELETE /v1/conversations/1")).status_code == 204
+    assert [json.loads(line)["text"] for line in await store.client.lrange(history, 0, -1)] == ["Thanks"]
+    assert not await store.client.exists(keys.turn(MAC), keys.reply(MAC, "t2"), keys.conversation(MAC))
+
+
+async def test_an_erased_device_has_no_history_for_the_model(said: Said) -> None:
+    await DeviceRows(said.stage.database, 1).add([NewDevice(mac=MAC)])
+    store, keys = said.store, said.store.keys
+    for state, kept in (("running", 1), ("written", 0)):
+        history = await remembered(said, ("user", SECRET), ("assistant", REPLY))
+        await store.client.hset(keys.turn(MAC), mapping={"turn": "t9", "state": state})
+        assert (await said.stage.ask(f"DELETE /v1/devices/{MAC}/data")).status_code == 200
+        assert not await store.client.exists(history, keys.conversation(MAC))
+        assert await store.client.exists(keys.turn(MAC)) == kept, "a turn that runs now is no former one"
+
+
+async def test_a_stranger_erases_nothing_that_the_model_is_told(said: Said) -> None:
+    await DeviceRows(said.stage.database, 1).add([NewDevice(mac=MAC)])
+    history = await remembered(said, ("user", SECRET), ("assistant", REPLY))
+    for request in (f"DELETE /v1/devices/{MAC}/data", "DELETE /v1/conversations/1"):
+        assert (await said.stage.ask(request, STRANGER)).status_code == 404
+    assert await said.store.client.llen(history) == 2
+
+
+async def test_a_device_that_moves_takes_nothing_along_that_was_said(said: Said) -> None:
+    await DeviceRows(said.stage.database, 1).add([NewDevice(mac=MAC)])
+    store, keys = said.store, said.store.keys
+    history = await remembered(said, ("user", SECRET), ("assistant", REPLY))
+    await store.client.hset(keys.turn(MAC), mapping={"turn": "t2", "state": "written", "messages": SECRET})
+    await store.client.rpush(keys.memory(MAC), "The PIN is 4711.")
+    move = f"POST /v1/devices/{MAC}:move"
+    assert (await said.stage.ask(move, json={"tenant": "default"})).json()["changed"] is False
+    assert await store.client.exists(history, keys.turn(MAC), keys.memory(MAC)) == 3
+    assert (await said.stage.ask(move, json={"tenant": "other"})).json()["changed"] is True
+    assert not await store.client.exists(history, keys.turn(MAC), keys.memory(MAC), keys.conversation(MAC))
+    assert (await said.stage.ask("GET /v1/conversations/1")).status_code == 200, "it stays with the old tenant"
+
+
 async def test_a_deleted_conversation_leaves_no_text_in_its_events(said: Said) -> None:
     assert "4711" in (await said.stage.ask("GET /v1/events")).text
     assert (await said.stage.ask("DELETE /v1/conversations/1")).status_code == 204
@@ -142,7 +203,7 @@ async def test_who_may_not_redacts_nothing(said: Said) -> None:
 
 
 async def test_nothing_is_redacted_while_redis_is_away(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.roles.control.routes.conversations.forget_turn", _away)
+    monkeypatch.setattr("fleet.roles.control.routes.conversations.forget_turns", _away)
     assert (await said.stage.ask(f"POST {TURN}/2:redact", json=BOTH)).status_code == 503
     assert SECRET in (await said.stage.ask("GET /v1/conversations/1")).text
     assert SECRET in (await said.stage.ask("GET /v1/events")).text

@@ -1,19 +1,30 @@
-"""Takes a turn back from what a device's next turns know of it."""
+"""Takes turns back from what a device's next turns know of them."""
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from pydantic import TypeAdapter
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.sessions.turn_data import LONGEST_TEXT
+from fleet.core.history import INTERRUPTED
 from fleet.core.ports import Message
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
 
-async def forget_turn(store: Store, mac: str, turn: str, question: str, answer: str) -> None:
-    """Delete a turn from a device's history, its journal and its reply; a history that had it is not remembered.
+@dataclass(frozen=True, slots=True)
+class SaidTurn:
+    """A turn with its texts, as they were recorded."""
+
+    turn: str
+    question: str
+    answer: str
+
+
+async def forget_turns(store: Store, mac: str, turns: Collection[SaidTurn]) -> None:
+    """Delete turns from a device's history, its journal and their replies; a history that had one is not remembered.
 
     Raises:
         Unavailable: Redis did not answer.
@@ -21,10 +32,11 @@ async def forget_turn(store: Store, mac: str, turn: str, question: str, answer: 
     keys, client = store.keys, store.client
     lines = await store.ask(cast("Awaitable[list[str]]", client.lrange(keys.history(mac), 0, -1)))
     newest = await store.ask(cast("Awaitable[str | None]", client.hget(keys.turn(mac), "turn")))
-    gone = [line for part in _turns(lines) if _is(part, question, answer) for line in part]
+    gone = [line for part in _turns(lines) if any(_is(part, one) for one in turns) for line in part]
     pipe = client.pipeline(transaction=False)
-    pipe.delete(keys.reply(mac, turn))
-    if newest == turn:
+    for one in turns:
+        pipe.delete(keys.reply(mac, one.turn))
+    if newest in {one.turn for one in turns}:
         pipe.delete(keys.turn(mac))
     if gone:
         # What is remembered of a conversation is counted from the end of the history.
@@ -32,6 +44,21 @@ async def forget_turn(store: Store, mac: str, turn: str, question: str, answer: 
     for line in gone:
         pipe.lrem(keys.history(mac), -1, line)
     await store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+
+
+async def forget_history(store: Store, mac: str) -> None:
+    """Delete all that a device's next turns would know of its former ones, but no facts; nothing of it is remembered.
+
+    A turn that runs now is no former one.
+
+    Raises:
+        Unavailable: Redis did not answer.
+    """
+    keys, client = store.keys, store.client
+    state = await store.ask(cast("Awaitable[str | None]", client.hget(keys.turn(mac), "state")))
+    over = () if state == "running" else (keys.turn(mac),)
+    names = (*over, keys.history(mac), keys.conversation(mac), keys.reports(mac))
+    await store.ask(client.delete(*names))
 
 
 def _turns(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -46,11 +73,10 @@ def _turns(lines: Sequence[str]) -> Iterator[list[str]]:
         yield part
 
 
-def _is(part: Sequence[str], question: str, answer: str) -> bool:
+def _is(part: Sequence[str], turn: SaidTurn) -> bool:
+    """Whether these are the lines of a turn. One of both may know already that its answer was cut short."""
     messages = [_MESSAGE.validate_json(line) for line in part]
     said = (one.text.strip() for one in messages if one.role == "assistant")
-    return (
-        messages[0].role == "user"
-        and messages[0].text[:LONGEST_TEXT] == question
-        and " ".join(text for text in said if text)[:LONGEST_TEXT] == answer
-    )
+    answers = (" ".join(text for text in said if text)[:LONGEST_TEXT], turn.answer)
+    short, long = sorted((one.removesuffix(INTERRUPTED).rstrip() for one in answers), key=len)
+    return messages[0].role == "user" and messages[0].text[:LONGEST_TEXT] == turn.question and long.startswith(short)

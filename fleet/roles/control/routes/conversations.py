@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from fleet.adapters.redis.sessions.redaction import forget_turn
+from fleet.adapters.redis.sessions.redaction import SaidTurn, forget_history, forget_turns
 from fleet.adapters.sql.conversation_rows import MOST_TURNS, ConversationQuery, ConversationRows
 from fleet.adapters.sql.device_rows import DeviceRows
 from fleet.adapters.sql.mac_numbers import mac_text
@@ -86,11 +86,18 @@ class ConversationRoutes:
         return StreamingResponse(self._lines(who, wanted), media_type="application/x-ndjson")
 
     async def delete(self, request: Request, who: Who, conversation: ConversationId) -> Response:
-        """Delete a conversation; its events stay, without what was said."""
+        """Delete a conversation, also in what the model is told; its events stay, without what was said."""
         async with self._services.changes.begin(request) as change:
-            await Redactions(change.sql, who.tenant).forget_events(conversation)
-            if not await ConversationRows(change.sql, who.tenant).delete(conversation):
+            rows = ConversationRows(change.sql, who.tenant)
+            found = await rows.read(conversation)
+            if found is None:
                 raise not_found("conversation")
+            await Redactions(change.sql, who.tenant).forget_events(conversation)
+            after = 0
+            while turns := await rows.turns(conversation, after):
+                after = turns[-1].id
+                await forget_turns(self._services.store, mac_text(found.mac), [_said(one) for one in turns])
+            await rows.delete(conversation)
             await change.audit("conversation.delete", f"conversation/{conversation}")
             return change.answer(None, status=204)
 
@@ -110,13 +117,16 @@ class ConversationRoutes:
             name, lines = f"conversation/{conversation}", sorted(set(body.lines))
             await change.audit("conversation.redact", name, after={"turn": number, "lines": lines})
             # Last: if Redis is away, nothing was changed. What is gone from Redis alone is no loss but of context.
-            store, mac = self._services.store, mac_text(found.mac)
-            await forget_turn(store, mac, found.turn, found.question, found.answer)
-            after = await rows.read(conversation, number)
-            return change.answer(_turn(after))
+            await forget_turns(self._services.store, mac_text(found.mac), [_said(found)])
+            shape = _turn(await rows.read(conversation, number))
+            # The line that was not redacted may be later: no kept answer has it.
+            return change.answer(shape, stored=shape.model_copy(update={"question": "", "answer": ""}))
 
     async def erase(self, request: Request, who: Who, mac: str) -> Response:
-        """Delete all conversations, events and usage of a device; the audit log keeps that it was done."""
+        """Delete all conversations, events and usage of a device, and its history for the model.
+
+        The audit log keeps that it was done. What the device remembers of its users stays: see `/devices/{mac}/memory`.
+        """
         name = read_mac(mac)
         known = await DeviceRows(self._services.database, who.tenant).read(name) is not None
         async with self._services.changes.begin(request) as change:
@@ -124,6 +134,8 @@ class ConversationRoutes:
             if not known and not any(counts.values()):
                 raise not_found("device")
             await change.audit("device.data.delete", f"device/{name}", after=counts)
+            if known:
+                await forget_history(self._services.store, name)
             return change.answer(Erased(**counts))
 
     def _rows(self, who: Principal) -> ConversationRows:
@@ -161,6 +173,10 @@ def _conversation(row: Any) -> RecordedConversation:
 def _turn(row: Any) -> ConversationTurn:
     values = {name: value for name, value in row._mapping.items() if name not in _HIDDEN}  # noqa: SLF001 - public
     return ConversationTurn(**{**values, "at": time_of(row.at), "redacted": row.redacted.split()})
+
+
+def _said(row: Any) -> SaidTurn:
+    return SaidTurn(row.turn, row.question, row.answer)
 
 
 def _line(conversation: Any, turn: Any) -> str:

@@ -7,8 +7,10 @@ from fastapi import Request, Response
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.forgetting import erase, has_events
+from fleet.adapters.redis.devices.memories import Memories
 from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.tenants import DeviceTenants
+from fleet.adapters.redis.sessions.redaction import forget_history
 from fleet.adapters.sql.audit_rows import AuditRows, Origin
 from fleet.adapters.sql.conversation_rows import ConversationRows
 from fleet.adapters.sql.device_moves import DeviceMoves
@@ -61,7 +63,8 @@ class EndRoutes:
     async def move(self, request: Request, who: Who, mac: str, body: TenantChoice) -> Response:
         """Give a device to another tenant, with its name, notes and tags. Only the site's tenant may do so.
 
-        It leaves its groups and its agent, and loses its reminders. Its history stays with the old tenant.
+        It leaves its groups and its agent, and loses its reminders, its facts, and its history for the model. Its
+        conversations stay with the old tenant.
         """
         name, moves = read_mac(mac), DeviceMoves(self._services.database)
         if who.tenant != await moves.first_tenant():
@@ -81,6 +84,8 @@ class EndRoutes:
                 await log.add(origin, milliseconds(), "device.move", f"device/{name}", before, after)
             if source != target:
                 await Reminders(self._store).clear(name)
+                await forget_history(self._store, name)
+                await Memories(self._store).clear(name)
                 await DeviceTenants(self._store).put({name: 0 if target == FIRST_TENANT else target})
             return change.answer(DecisionOutcome(mac=name, changed=source != target))
 

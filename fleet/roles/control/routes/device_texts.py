@@ -12,6 +12,7 @@ from fleet.adapters.redis.sessions.sessions import Sessions
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.core.permissions import CONVERSATIONS_READ, DEVICES_COMMAND, DEVICES_DANGEROUS
 from fleet.roles.control.access import Principal, Who
+from fleet.roles.control.idempotency import keep
 from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routing import Routes
@@ -43,7 +44,8 @@ class DeviceTextRoutes:
     async def enter(self, request: Request, who: Who, mac: str, body: TurnRequest, wait: WaitSeconds = 0.0) -> Response:
         """Let the device's agent answer a text: in a session the device speaks the answer, an idle one shows it.
 
-        The agent calls dangerous tools only if the token has the scope devices:dangerous.
+        The agent calls dangerous tools only if the token has the scope devices:dangerous. A repeated request with its
+        Idempotency-Key gets 202 with the id, to ask for the turn.
         """
         device = await self._check(who, mac, interrupt=body.interrupt)
         turn = uuid4().hex
@@ -94,6 +96,8 @@ class DeviceTextRoutes:
         reply = await self._waiting.until(lambda: self._reply(device, turn), lambda one: one.over, wait)
         if reply.state == "busy":
             raise _busy()
+        # A repeated request is told where the turn is. What was said would outlive its redaction in a kept answer.
+        await keep(self._services.database, request, _answer(who, device, turn, Reply("accepted")))
         return _answer(who, device, turn, reply)
 
     async def _check(self, who: Principal, mac: str, *, interrupt: bool) -> str:
