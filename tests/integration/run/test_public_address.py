@@ -6,18 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from fleet.adapters.net import kubernetes_node
 from fleet.adapters.net.kubernetes_node import PUBLIC_LABEL
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.run.public_address import AddressSources, find_public_address
 from tests.support.kubernetes_api import kubernetes_api
+from tests.support.ports import LOOPBACK, free_port
 from tests.support.stun_server import stun_server, tell
 
 
 def free_udp() -> tuple[str, int]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        host, port = probe.getsockname()
-        return host, port
+    return LOOPBACK, free_port(socket.SOCK_DGRAM)
+
+
+@pytest.fixture(autouse=True)
+def _cluster_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubernetes_node, "_LIMIT_SECONDS", 240.0)
 
 
 LABELLED = {"metadata": {"labels": {PUBLIC_LABEL: "n1.example"}}}

@@ -17,6 +17,12 @@ from fleet.run.start_check import (
     speech_models,
 )
 from tests.support.openai_server import Answer, OpenAiServer, run_openai_server
+from tests.support.patience import lengthen
+
+
+@pytest.fixture(autouse=True)
+def _models_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengthen(monkeypatch, ("fleet.run.start_check._SECONDS",))
 
 
 @pytest.fixture

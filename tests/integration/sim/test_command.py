@@ -1,6 +1,7 @@
 """The command line, against a server that answers every utterance."""
 
 import asyncio
+import itertools
 import json
 import threading
 import wave
@@ -14,8 +15,12 @@ from typer.testing import CliRunner
 from fleet.adapters.speech.pcm import write_wav
 from fleet.workbench.sim import command
 from fleet.workbench.sim.audio import sound_card
+from fleet.workbench.sim.profiles.profile import PROFILES
 from fleet.workbench.sim.records.journal import Step
 from tests.support.scripted_server import ScriptedServer, tone
+from tests.support.sim_stage import patient
+
+IDS = itertools.count(1)
 
 
 class AnsweringServer:
@@ -43,15 +48,24 @@ class AnsweringServer:
             if self._flawed:
                 server.send(type="tts", session_id=server.session)
             server.send(type="tts", session_id=server.session, state="start")
-            await asyncio.sleep(0.15)
+            await _handled(server)
             await server.speak(5)
-            await asyncio.sleep(0.06)
+            await _handled(server)
             server.send(type="tts", session_id=server.session, state="stop")
             await server.expect(type="goodbye")
 
 
+async def _handled(server: ScriptedServer) -> None:
+    """Wait until the device, which has another loop, has worked off what came before and what followed from that."""
+    for _ in range(2):
+        server.send(type="mcp", payload={"jsonrpc": "2.0", "id": next(IDS), "method": "tools/list", "params": {}})
+        await server.expect(type="mcp")
+
+
 @pytest.fixture
-def app() -> Iterator[typer.Typer]:
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[typer.Typer]:
+    monkeypatch.setitem(PROFILES, "P1", patient(PROFILES["P1"]))
+
     async def synthesise(text: str) -> bytes:
         assert text == "hello"
         return tone(0.3, 16_000)

@@ -1,4 +1,5 @@
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -20,6 +21,10 @@ def publication(topic: bytes, payload: bytes, packet_id: int | None = None) -> b
     return bytes((0x30 if packet_id is None else 0x32, len(body))) + body
 
 
+def access_to(port: int) -> MqttAccess:
+    return MqttAccess(f"127.0.0.1:{port}", "id", "name", "word", "up/1", 60)
+
+
 @asynccontextmanager
 async def broker(serve: Serve) -> AsyncIterator[tuple[RawMqttConnection, Messages]]:
     """Give a line to a broker whose side of the only connection is `serve`."""
@@ -35,8 +40,7 @@ async def broker(serve: Serve) -> AsyncIterator[tuple[RawMqttConnection, Message
     messages: Messages = []
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    access = MqttAccess(f"127.0.0.1:{port}", "id", "name", "word", "up/1", 60)
-    line = RawMqttConnection(access, lambda topic, payload: messages.append((topic, payload)), None)
+    line = RawMqttConnection(access_to(port), lambda topic, payload: messages.append((topic, payload)), None)
     try:
         async with asyncio.timeout(LIMIT):
             yield line, messages
@@ -89,13 +93,11 @@ async def test_something_else_than_connack_is_a_failure(answer: bytes) -> None:
 
 
 async def test_a_closed_port_is_a_failure_that_names_the_address() -> None:
-    async def serve(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
-        raise AssertionError
-
-    async with broker(serve) as (line, _):
-        pass
-    with pytest.raises(Failed, match=r"no MQTT connection to 127\.0\.0\.1:"):
-        await line.connect()
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        line = RawMqttConnection(access_to(bound.getsockname()[1]), lambda topic, payload: None, None)
+        with pytest.raises(Failed, match=r"no MQTT connection to 127\.0\.0\.1:"):
+            await line.connect()
 
 
 async def test_messages_are_handed_on_and_acknowledged_even_those_beside_connack() -> None:
