@@ -75,7 +75,12 @@ async def attack(site: RoleSite, **how: int) -> list[EndlessLister]:
 async def test_lists_without_an_end_fill_no_memory_and_cost_no_shard(tmp_path: Path, how: dict[str, int]) -> None:
     with role_site(tmp_path) as site:
         port = free_port()
-        worker = site.worker(FLEET_LOG_LEVEL="info", FLEET_METRICS_PORT=str(port), FLEET_METRICS_HOST=LOOPBACK)
+        worker = site.worker(
+            FLEET_LEASE_SECONDS="20",
+            FLEET_LOG_LEVEL="info",
+            FLEET_METRICS_PORT=str(port),
+            FLEET_METRICS_HOST=LOOPBACK,
+        )
         await asyncio.to_thread(site.until_spread, SHARDS)
         await introduce(site, "02:00:00:00:00:01")
         before, owned = memory(worker.pid), fences(site)

@@ -98,6 +98,8 @@ async def test_a_command_waits_for_its_device_and_is_sent_once_some_seconds_afte
     assert (made.state, made.device, made.tool) == ("queued", mac, "self.reboot")
     await reach(site, client, mac, made.id, "waiting")
     assert await site.waiting_calls() == []
+    now = milliseconds()
+    monkeypatch.setattr("fleet.roles.control.leader.job_work.milliseconds", lambda: now)
     await come(site, mac)
     await site.step()
     assert await site.waiting_calls() == [], "its tools are asked for first"

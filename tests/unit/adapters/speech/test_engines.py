@@ -49,7 +49,7 @@ async def test_work_runs_in_a_thread_of_the_engine(engine: Engine) -> None:
 
 async def test_work_beyond_the_queue_is_refused_and_accepted_again_later(engine: Engine) -> None:
     gate = Gate()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(240), asyncio.TaskGroup() as group:
         running = group.create_task(engine.run(gate, 20))
         await gate.began()
         waiting = group.create_task(engine.run(lambda: "waited", 20))
@@ -63,7 +63,7 @@ async def test_work_beyond_the_queue_is_refused_and_accepted_again_later(engine:
 
 async def test_an_engine_has_room_until_half_of_its_places_are_taken() -> None:
     engine, gate = Engine("test", threads=1, queue=16), Gate()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(240), asyncio.TaskGroup() as group:
         room = list[bool]()
         for _ in range(10):
             room.append(engine.has_room)
@@ -102,7 +102,7 @@ async def test_work_that_takes_too_long_is_given_up_and_its_place_stays_taken(en
 
 async def test_a_cancelled_caller_frees_the_place_of_work_that_has_not_begun(engine: Engine) -> None:
     gate, begun = Gate(), threading.Event()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(240), asyncio.TaskGroup() as group:
         running = group.create_task(engine.run(gate, 20))
         await gate.began()
         given_up = group.create_task(engine.run(begun.set, 20))

@@ -65,7 +65,7 @@ def voice(tts: ScriptedTts) -> Iterator[Voice]:
 
 
 async def listen(voice: Voice, text: str = "hi", language: str = "en", downlink: AudioFormat = WIFI) -> list[bytes]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         return [packet async for packets in voice.packets(text, language, downlink) for packet in packets]
 
 
@@ -119,7 +119,7 @@ async def test_pieces_may_be_cut_anywhere() -> None:
 async def test_packets_come_while_the_voice_still_speaks(voice: Voice, tts: ScriptedTts) -> None:
     tts.pieces = [tone(24_000, 130), tone(24_000, 50)]
     tts.gate = asyncio.Event()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         pieces = voice.packets("hi", "en", WIFI)
         early = list(await anext(pieces))
         assert len(early) == 2
@@ -162,7 +162,7 @@ async def test_what_broke_off_is_not_kept(tts: ScriptedTts, voice: Voice) -> Non
 async def test_closing_early_closes_the_voice_beneath_and_keeps_nothing(tts: ScriptedTts, voice: Voice) -> None:
     tts.gate = asyncio.Event()
     tts.pieces *= 2
-    async with asyncio.timeout(20), aclosing(voice.packets("hi", "en", WIFI)) as packets:
+    async with asyncio.timeout(240), aclosing(voice.packets("hi", "en", WIFI)) as packets:
         await anext(packets)
     assert tts.closed == 1
     tts.gate.set()

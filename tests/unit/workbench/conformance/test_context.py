@@ -59,7 +59,7 @@ async def test_what_a_device_complains_about_is_found_unless_it_is_tolerated() -
         async with context.scripted_device() as device:
             server.send_raw(b"{")
             server.send(type="tts")
-            await device.messages.expect("tts", seconds=5)
+            await device.messages.expect("tts", seconds=240)
     assert context.findings == ["field-missing: tts without state (str)"]
 
 

@@ -109,10 +109,10 @@ async def test_a_stop_without_a_start_changes_nothing() -> None:
         async with talking(CheckContext(Setup(server.ota_url), find_profile("P1"))) as device:
             device.microphone.on = False
             server.send(type="tts", session_id=server.session, state="stop")
-            await device.messages.expect("tts", "stop", seconds=5)
+            await device.messages.expect("tts", "stop", seconds=240)
             assert not device.microphone.on
             device.microphone.on = True
-            await device.messages.expect("tts", "start", seconds=10)
+            await device.messages.expect("tts", "start", seconds=240)
 
 
 async def test_with_a_button_the_microphone_is_on_only_while_it_is_pressed() -> None:

@@ -91,7 +91,7 @@ async def test_acknowledgements_of_the_same_moment_travel_together(monkeypatch: 
         sent.set()
 
     inbox = Inbox(handle, acknowledge, lambda _: None, lambda _: None, 10)
-    async with asyncio.TaskGroup() as group, asyncio.timeout(5):
+    async with asyncio.TaskGroup() as group, asyncio.timeout(240):
         inbox.put(group, Publish("t", b"", 1))
         await asyncio.sleep(0)
         inbox.put(group, Publish("t", b"", 2))

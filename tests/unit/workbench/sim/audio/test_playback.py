@@ -10,7 +10,7 @@ from fleet.workbench.sim.audio.playback import Playback
 from fleet.workbench.sim.profiles.profile import PROFILES
 from fleet.workbench.sim.records.journal import Journal
 
-LIMIT = 10
+LIMIT = 240
 PACKET = silence(24_000, 60)
 
 

@@ -36,8 +36,8 @@ class Bench:
 
 async def test_a_wifi_board_tries_again_after_a_fixed_time_whatever_happened() -> None:
     bench = Bench("P1", reconnect=0.01)
-    assert await bench.ends(lost=False, seconds=5)
-    assert await bench.ends(lost=True, seconds=5)
+    assert await bench.ends(lost=False, seconds=240)
+    assert await bench.ends(lost=True, seconds=240)
     assert not await Bench("P1", reconnect=10.0).ends(lost=True)
 
 
@@ -45,13 +45,13 @@ async def test_after_a_minute_the_application_of_an_idle_board_tries_too() -> No
     for state, attempts in ((State.IDLE, 1), (State.LISTENING, 0)):
         bench = Bench("P1", reconnect=0.05, rebuild=0.01)
         bench.machine.state = state
-        assert await bench.ends(lost=True, seconds=5)
+        assert await bench.ends(lost=True, seconds=240)
         await bench.main_loop.run_pass()
         assert bench.attempts == attempts
 
 
 async def test_a_modem_tries_once_after_a_loss_and_only_if_idle() -> None:
-    assert await Bench("P7", rebuild=0.01).ends(lost=True, seconds=5)
+    assert await Bench("P7", rebuild=0.01).ends(lost=True, seconds=240)
     busy = Bench("P7", rebuild=0.01)
     busy.machine.state = State.LISTENING
     assert not await busy.ends(lost=True)
@@ -61,8 +61,8 @@ async def test_a_modem_tries_once_after_a_loss_and_only_if_idle() -> None:
 async def test_a_wake_word_ends_every_pause() -> None:
     for name in ("P1", "P7", "P8"):
         bench = Bench(name)
-        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
-            waiting = tasks.create_task(bench.ends(lost=True, seconds=4))
+        async with asyncio.timeout(240), asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(bench.ends(lost=True, seconds=240))
             await asyncio.sleep(0)
             bench.reconnection.hurry()
         assert waiting.result()
@@ -70,11 +70,11 @@ async def test_a_wake_word_ends_every_pause() -> None:
 
 async def test_py_xiaozhi_does_not_connect_before_a_conversation() -> None:
     bench = Bench("P8")
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(240), asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(bench.reconnection.first())
         await elapse(0.01)
         assert not waiting.done()
         bench.reconnection.hurry()
     assert not await bench.ends(lost=False)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(240):
         await Bench("P1").reconnection.first()

@@ -54,7 +54,7 @@ async def test_what_firmware_would_not_answer_is_complained_about() -> None:
 
 async def test_requests_are_waited_for_up_to_a_time() -> None:
     tools = server()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(240), asyncio.TaskGroup() as group:
         waiting = group.create_task(tools.until("tools/list", 5, count=2))
         await tools.receive(request(1, "tools/list"))
         await tools.receive(request(2, "tools/list"))
