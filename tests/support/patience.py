@@ -1,6 +1,9 @@
 """Longer limits for what waits for Redis and the database: a busy machine must not change the outcome."""
 
-import pytest
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 REDIS = ("fleet.adapters.redis.client.retries.LIMIT_SECONDS",)
 API = (
@@ -25,7 +28,7 @@ SQL = (
 )
 
 
-def lengthen(patch: pytest.MonkeyPatch, limits: tuple[str, ...], seconds: float = 240.0) -> None:
+def lengthen(patch: "pytest.MonkeyPatch", limits: tuple[str, ...], seconds: float = 240.0) -> None:
     """Let limits of the product be so long. A test of a limit sets it anew."""
     for limit in limits:
         patch.setattr(limit, seconds)

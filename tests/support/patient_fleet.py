@@ -3,15 +3,22 @@
 `python -m tests.support.patient_fleet …` is it.
 """
 
+import sys
+
 from fleet.adapters.redis.client import retries
 from fleet.cli import main
+from tests.support.patience import API
 
-REDIS_SECONDS = 30.0
+REDIS_SECONDS = 240.0
 
 
 def be_patient() -> None:
-    """Let this process wait longer for Redis."""
+    """Let this process wait longer for Redis, also as an api if that is imported."""
     retries.LIMIT_SECONDS = REDIS_SECONDS
+    for limit in API:
+        module, _, name = limit.rpartition(".")
+        if name == "STORE_SECONDS" and module in sys.modules:
+            setattr(sys.modules[module], name, REDIS_SECONDS)
 
 
 if __name__ == "__main__":
