@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import redis
 from redis.backoff import ConstantBackoff
 from redis.exceptions import BusyLoadingError, ConnectionError
@@ -28,6 +29,7 @@ SETTINGS = {"FLEET_SHARDS": "1", "FLEET_MEMORY": "on"}
 DUE = "f:{0}:mdue"
 """The conversations that are to be remembered (`fleet.adapters.redis.keys`)."""
 LIMIT = 240.0
+pytestmark = pytest.mark.scripted
 
 
 @dataclass(frozen=True, slots=True)

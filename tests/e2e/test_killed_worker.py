@@ -30,6 +30,7 @@ LIGHT = tool("self.stage.light")
 TWO_SHARDS = {"FLEET_SHARDS": "2"}
 SENTENCES = 8
 LIMIT = 240.0
+pytestmark = pytest.mark.scripted
 CALLS = 30
 
 

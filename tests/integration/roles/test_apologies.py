@@ -24,6 +24,7 @@ from tests.support.until import until
 
 SORRY = phrase("interrupted", "en")
 LIMIT = 240.0
+pytestmark = pytest.mark.scripted
 QUICK = replace(find_profile("P1"), timing=Timing(reconnect=1.0))
 OLD = replace(find_profile("P6"), timing=Timing(reconnect=1.0))
 

@@ -104,9 +104,13 @@ async def _bootstrap(site: Site, mac: str) -> dict[str, str]:
     sent = {"Device-Id": mac, "Client-Id": f"7b8f1c44-0000-4000-8000-{mac.replace(':', '')}"}
     sent |= {"User-Agent": "board/2.4.2", "Activation-Version": "1"}
     async with httpx2.AsyncClient(trust_env=False, timeout=240) as web:
-        answer = await web.post(site.ota, headers=sent, content=b'{"application":{"version":"2.4.2"}}')
-    access: dict[str, str] = answer.json()["mqtt"]
-    return access
+        while True:
+            answer = await web.post(site.ota, headers=sent, content=b'{"application":{"version":"2.4.2"}}')
+            access: dict[str, str] | None = answer.json().get("mqtt")
+            if access is not None:
+                return access
+            # Redis did not answer in time; firmware asks again, too.
+            await asyncio.sleep(0.2)
 
 
 async def _say(client: FrontClient, mac: str, message: dict[str, object]) -> None:

@@ -23,6 +23,7 @@ from tests.support.until import until
 from tests.support.waking import broken_rules, wake_up
 
 SENTENCES = 3
+pytestmark = pytest.mark.scripted
 
 
 @pytest.fixture

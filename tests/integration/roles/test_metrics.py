@@ -36,6 +36,7 @@ def collector() -> Iterator[OtlpReceiver]:
         yield receiver
 
 
+@pytest.mark.scripted
 async def test_a_conversation_is_measured_and_traced(tmp_path: Path, collector: OtlpReceiver) -> None:
     async with Steering(LOOPBACK, 0) as models:
         with role_site(tmp_path, models.url) as site:
