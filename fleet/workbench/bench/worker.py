@@ -13,6 +13,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.core.agent_settings import OneModel
 from fleet.ground import log, runtime
 from fleet.ground.settings import Settings
+from fleet.ground.settings.logs import log_budget
 from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
 from fleet.roles.worker.app import Worker
@@ -60,7 +61,8 @@ def main() -> int:
     config, log_file = map(Path, sys.argv[1:])
     settings = read_settings(config)
     with log_file.open("a", encoding="utf-8") as stream:
-        log.configure(settings.log_level, settings.log_format, pii=False, stream=stream)
+        rate = log_budget(settings.log_rate, settings.log_level)
+        log.configure(settings.log_level, settings.log_format, pii=False, stream=stream, rate=rate)
         return runtime.run(lambda: _serve(settings))
 
 
