@@ -201,12 +201,14 @@ class Discovery:
     def _parse(self, tools: GrowingList, result: JsonValue, size: int) -> str:
         """Add a page to the list; return why the list ends with it, empty if it goes on."""
         page = parse_page(result, size)
-        tools.flawless = tools.flawless and page is not None and not page.damaged
         if page is None:
+            tools.flawless = False
             return "unreadable"
         if page.damaged:
             log.warning("damaged tools left out", extra={"tools": page.damaged})
-        return self.lists.add(tools, page.tools) or (PAGE_TOO_LONG if page.too_long else "")
+        fault = self.lists.add(tools, page.tools) or (PAGE_TOO_LONG if page.too_long else "")
+        tools.flawless = tools.flawless and not page.damaged and not fault
+        return fault
 
     async def _ask(
         self, shard: Shard, mac: str, request: InitializeCommand | ListToolsCommand, dialect: str, seconds: float

@@ -281,13 +281,15 @@ def exported(asked: Asked) -> dict[str, int]:
         ({"": PAGES[""], "more": {"tools": "?"}}, "unreadable", 1),
     ],
 )
-async def test_the_operator_sees_why_a_list_is_incomplete(
+async def test_the_operator_sees_of_each_device_why_its_list_is_incomplete(
     asked: Asked, answers: dict[str, dict[str, Any]], reason: str, kept: int
 ) -> None:
-    asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
-    await asked.answer(answers, 2)
-    assert exported(asked) == {f"tools_{reason}": 1}
-    assert len(await asked.known()) == kept
+    for device in (1, 2):
+        asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
+        await asked.answer(answers, 2)
+        assert exported(asked) == {f"tools_{reason}": device}
+        assert len(await asked.known()) == kept
+        await asked.forget()
 
 
 async def test_a_list_whose_next_page_does_not_come_is_broken_off(asked: Asked) -> None:
