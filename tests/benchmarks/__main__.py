@@ -90,6 +90,26 @@ def registry(
 
 
 @app.command()
+def announcements(
+    devices: Annotated[int, typer.Option(min=10, max=100_000, help="Devices that are connected.")] = 1_000,
+    busy: Annotated[int, typer.Option(min=0, max=10_000, help="Devices that play another clip meanwhile.")] = 20,
+    old: Annotated[int, typer.Option(min=0, max=100_000, help="Devices with firmware before 2.5, about.")] = 50,
+    rate: Annotated[float, typer.Option(min=1, max=5_000, help="Devices a second.")] = 1_000,
+    workers: Annotated[int, typer.Option(min=1, max=8, help="Worker processes.")] = 1,
+    json_file: JsonFile = None,
+) -> None:
+    """One text to many idle devices: how fast they take it, and whether receipts are what they heard."""
+    from tests.benchmarks.announcements import AnnouncementsExperiment, show_announcements
+
+    if busy + old >= devices:
+        raise typer.BadParameter("some devices must be idle")
+    experiment = AnnouncementsExperiment(
+        seconds=0.0, repeats=1, devices=devices, busy=busy, old=old, rate=rate, workers=workers
+    )
+    run(experiment, show_announcements, json_file)
+
+
+@app.command()
 def console(
     devices: Annotated[int, typer.Option(min=1_000, max=10_000_000, help="Devices in the list.")] = 1_000_000,
     seconds: Annotated[float, typer.Option(min=1, max=600, help="How long the list is scrolled.")] = 20.0,

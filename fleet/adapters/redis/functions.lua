@@ -1855,6 +1855,15 @@ local function clip_take(K, A)
   return known[1]
 end
 
+-- K: own, delivery  A: worker, fence
+-- Keeps the clip of a delivery from a device that has not asked for it. Returns 0 if it has: then it plays it.
+local function clip_withdraw(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  if redis.call('HEXISTS', K[2], 'taken') == 1 then return 0 end
+  redis.call('HDEL', K[2], 'clip')
+  return 1
+end
+
 -- K: delivery, receipts  A: id, state (`closed`, or `unseen` behind a proxy), ms since it was taken
 -- Notes, once, that the device has closed the connection over which it read a clip.
 local function clip_close(K, A)
@@ -1913,6 +1922,7 @@ redis.register_function('fleet_clip_put', clip_put)
 redis.register_function('fleet_clip_find', clip_find)
 redis.register_function('fleet_delivery_note', delivery_note)
 redis.register_function('fleet_clip_take', clip_take)
+redis.register_function('fleet_clip_withdraw', clip_withdraw)
 redis.register_function('fleet_clip_close', clip_close)
 redis.register_function('fleet_call_begin', call_begin)
 redis.register_function('fleet_call_finish', call_finish)

@@ -57,6 +57,12 @@ class CrowdProcesses:
         """Cut so many connections of each process."""
         await self._ask("scatter", count=count)
 
+    async def occupy(self, count: int) -> int:
+        """Let some devices that play notifications be busy; return how many play notifications, with these."""
+        each, more = divmod(count, len(self._parts))
+        answers = [await one.ask("occupy", count=each + (at < more)) for at, one in enumerate(self._parts)]
+        return sum(one["newer"] for one in answers)
+
     async def report(self) -> dict[str, Any]:
         """Return what the devices were told; see `Ledger.document`."""
         documents = []

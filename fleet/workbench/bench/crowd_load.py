@@ -32,10 +32,20 @@ class CrowdLoad:
                 crowd.calls.shares = Shares(**command["shares"])
             case "scatter":
                 crowd.scatter(command["count"])
+            case "occupy":
+                return {"newer": _occupy(crowd, command["count"])}
             case "report":
                 await asyncio.to_thread(_write, Path(command["file"]), crowd.ledger.document())
         ready = self._booting is not None and self._booting.done()
         return {"ready": ready, "online": crowd.online, "counts": dict(crowd.ledger.counts)}
+
+
+def _occupy(crowd: Crowd, count: int) -> int:
+    """Let some of those that play notifications be busy for ever; return how many of these there are."""
+    newer = [one for one in crowd.members.values() if one.kind.profile.notify]
+    for device in newer[:count]:
+        device.busy = True
+    return len(newer)
 
 
 def _write(file: Path, document: dict[str, Any]) -> None:

@@ -90,13 +90,14 @@ def count_outer(plan: CrowdPlan, wanted: int | None) -> int:
 
 
 @asynccontextmanager
-async def job_site(plan: CrowdPlan, workers: int, outer: int = 0) -> AsyncIterator[JobSite]:
+async def job_site(plan: CrowdPlan, workers: int, outer: int = 0, voice: str = "") -> AsyncIterator[JobSite]:
     """Run everything beside the block; the crowd, whose URL the plan need not have, is still switched off.
 
     Args:
         plan: Of the crowd.
         workers: How many processes.
         outer: How many brokers the devices have of their own.
+        voice: Base URL of speech for a real edge, which then makes clips; the api counts too.
     """
     http, port, token = choose(), choose(), secrets.token_hex(16)
     settings: dict[str, Value] = {
@@ -108,10 +109,11 @@ async def job_site(plan: CrowdPlan, workers: int, outer: int = 0) -> AsyncIterat
         "rate_control": "100000/100000",
         "history_messages": 0,
         "lease_seconds": 30,
+        **({"tts_base_url": voice, "http_public": f"http://{LOOPBACK}:{http}"} if voice else {}),
     }
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        site = await enter(testbed(workers=workers, settings=settings, outer=outer))
+        site = await enter(testbed(workers=workers, settings=settings, edge=bool(voice), outer=outer))
         folder = site.place.folder
         async with open_database(f"sqlite:///{folder / 'control.db'}") as database:
             await TokenRows(database).add(1, "bench", digest_of_token(token), SCOPES, 1)
@@ -130,5 +132,6 @@ async def job_site(plan: CrowdPlan, workers: int, outer: int = 0) -> AsyncIterat
             "worker": [one.pid for one in site.workers],
             "broker": site.place.brokers,
             "crowd": devices.pids,
+            **({"api": [roles["api"]]} if voice else {}),
         }
         yield JobSite(site, devices, client, CpuMeter(parts))

@@ -18,6 +18,7 @@ from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.figures import Percentiles
 from fleet.workbench.bench.job_site import QUERY, JobSite, count_outer, job_site, look
 from fleet.workbench.bench.job_verdict import Result, Verdict, judge
+from fleet.workbench.bench.pace import rate_of, times_of
 from fleet.workbench.bench.usage import Measured
 from fleet.workbench.sim.crowd.crowd import CrowdPlan
 from fleet.workbench.sim.crowd.shares import Shares
@@ -116,7 +117,7 @@ class JobsExperiment(Experiment[JobsFigures]):
 
     async def _jobs(self, site: JobSite, online: int, booted: float, progress: Progress) -> JobsFigures:
         await site.testbed.rest()
-        await _rest(site)
+        await settle(site)
         idle, files = site.meter.idle["control"], site.open_files()
         seconds = max(3.0, online / self.rate)
         progress("turns without a job")
@@ -182,8 +183,8 @@ class JobsExperiment(Experiment[JobsFigures]):
         told = await site.crowd.report()
         arguments = json.dumps({"volume": volume}, sort_keys=True)
         verdict = judge(results, told["calls"], TOOL, arguments)
-        rate = _rate(_times(told, before))
-        cpu, talked = _us(measured, verdict.told), Percentiles.of(ms)
+        rate = rate_of(times_of(told["pace"], before))
+        cpu, talked = us_each(measured, verdict.told), Percentiles.of(ms)
         return created, JobResult(verdict, rate, cpu, (kept, max(kept, most)), memory, talked)
 
     @property
@@ -202,12 +203,12 @@ class JobsExperiment(Experiment[JobsFigures]):
         ended = await _until(site.client, made.id, lambda job: job.state in ("halted", "done"), 0.05)
         halted = time.monotonic()
         await _until(site.client, made.id, lambda job: not job.counts.sent, _POLL_SECONDS)
-        fresh = _times(await site.crowd.report(), before)
+        fresh = times_of((await site.crowd.report())["pace"], before)
         seconds = halted - fresh[sample - 1] if len(fresh) >= sample else 0.0
         return HaltResult(len(fresh), seconds, f"{ended.state}: {ended.reason}")
 
 
-async def _rest(site: JobSite) -> None:
+async def settle(site: JobSite) -> None:
     """Measure what all use at rest, once control has written what the boots have left."""
     clock = asyncio.get_running_loop().time
     until = clock() + _END_SECONDS
@@ -250,16 +251,6 @@ async def _paces(crowd: CrowdProcesses) -> Counter[str]:
     return Counter((await crowd.report())["pace"])
 
 
-def _times(told: Mapping[str, Any], before: Counter[str]) -> list[float]:
-    """Return when the newest calls came, in order, in seconds."""
-    return sorted(int(tenth) / 10 for tenth, count in (Counter(told["pace"]) - before).items() for _ in range(count))
-
-
-def _rate(times: Sequence[float]) -> float:
-    """Return the calls a second without the first and the last tenth."""
-    middle = times[len(times) // 10 : -len(times) // 10 or None]
-    return len(middle) / max(middle[-1] - middle[0], 0.1) if middle else 0.0
-
-
-def _us(measured: Measured[Any], count: int) -> Mapping[str, float]:
+def us_each(measured: Measured[Any], count: int) -> Mapping[str, float]:
+    """Return the CPU time of each part in microseconds."""
     return {part: seconds / max(count, 1) * 1e6 for part, seconds in measured.cpu.items()}

@@ -92,6 +92,20 @@ class Deliveries:
         )
         return clip
 
+    async def withdraw(self, owner: Owner, delivery: ClipDelivery) -> bool:
+        """Let nobody take the clip of a delivery any more; return False if the device has taken it.
+
+        Raises:
+            Fenced: The shard is another worker's now.
+        """
+        keys = self._store.keys
+        (done,) = await self._store.call(
+            "fleet_clip_withdraw",
+            [keys.own(delivery.shard), keys.delivery(delivery.shard, delivery.id)],
+            [owner.worker, owner.fence],
+        )
+        return done == "1"
+
     async def close(self, delivery: ClipDelivery, seen: Seen, ms: int) -> None:
         """Note that the device has closed the connection, so many ms after it asked."""
         keys = self._store.keys

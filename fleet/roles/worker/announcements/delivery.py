@@ -189,7 +189,7 @@ class AnnouncementDelivery:
         """Wait for the device's request, then for the end of it."""
         if known is None or not known.taken:
             known = await self._receipts.look(order.delivery, awaited.taken, TAKEN_SECONDS)
-        if not known.taken:
+        if not known.taken and await self._deliveries.withdraw(order.shard.owner, order.delivery):
             counted.deliveries.add("notify", "not_taken")
             await self._judge_silence(order)
             return None

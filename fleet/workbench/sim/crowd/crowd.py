@@ -137,6 +137,8 @@ class Crowd:
                 self._spawn(self._web.notify(device, text(message, "audio_url") or "", self.ledger))
             case kind:
                 self.ledger.counts[f"{kind} messages"] += 1
+                if kind == "alert":
+                    self.ledger.alerts[device.mac] += 1
 
     def restart(self, device: Member) -> None:
         """Switch a device off and on."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Final
 
 from fleet.ground.errors import ConfigError
@@ -61,15 +62,16 @@ class Web:
             return
         device.busy = True
         try:
-            if await self.play(device.number, url, device.mac):
+            if await self.play(device.number, url, device.mac, ledger.fetch):
                 ledger.notices.setdefault(device.mac, []).append(url)
         finally:
             device.busy = False
 
-    async def play(self, number: int, url: str, mac: str) -> bool:
+    async def play(self, number: int, url: str, mac: str, fetched: Callable[[], None] = lambda: None) -> bool:
         """Fetch a notification and hold the connection as long as a device does that plays it; return whether it did.
 
-        A device reads as fast as it plays, and closes the connection when it has read all.
+        A device reads as fast as it plays, and closes the connection when it has read all. `fetched` is called when the
+        file has come.
         """
         try:
             place = Place.of(url)
@@ -86,6 +88,7 @@ class Web:
             async with asyncio.timeout(raw_request.PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
                 content = await reader.readexactly(_length(head))
+            fetched()
             await asyncio.sleep(max(0.0, _seconds(content) - AHEAD_SECONDS))
         except (OSError, EOFError, OggError, ValueError, asyncio.LimitOverrunError):
             return False

@@ -5,10 +5,13 @@ import asyncio
 import pytest
 
 from fleet.adapters.redis.announcements.clips import Clips, ClipState
+from fleet.adapters.redis.announcements.deliveries import Deliveries
 from fleet.adapters.redis.sessions.replies import Reply
+from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.metrics import announcements as counted
 from fleet.roles.worker.announcements.clips import KNOWN_SECONDS
 from fleet.wire.announcements import DeviceAnnouncement
+from fleet.wire.clips import ClipDelivery
 from fleet.wire.operator_calls import AWAKE_LATER, OFFLINE
 from tests.support.announced import announcements
 from tests.support.announcement_desk import CLIP_MS, Desk, describe, said
@@ -91,8 +94,23 @@ async def test_a_late_fetch_after_the_next_way_is_refused(desk: Desk) -> None:
         await desk.put("a")
         delivery = await desk.notified()
         await desk.ended("a")
-        await elapse(60)
-        assert await desk.deliveries.take(delivery) == ""
+        assert await desk.deliveries.take(delivery) == "", "it would hear what it was shown"
+
+
+async def test_a_device_that_fetches_at_the_last_moment_gets_no_next_way(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    withdraw = Deliveries.withdraw
+
+    async def take_before(deliveries: Deliveries, owner: Owner, delivery: ClipDelivery) -> bool:
+        assert await deliveries.take(delivery)
+        return await withdraw(deliveries, owner, delivery)
+
+    monkeypatch.setattr(Deliveries, "withdraw", take_before)
+    async with desk.worker():
+        await desk.put("a")
+        assert (await desk.ended("a")).text == "notify: taken"
+    assert not [one for one in desk.stage.sent() if one["type"] == "alert"]
 
 
 async def test_one_that_began_a_session_meanwhile_is_not_counted_against_the_device(desk: Desk) -> None:
