@@ -21,6 +21,7 @@ from fleet.client.client import AsyncFleetClient
 from fleet.core.permissions import SCOPES
 from fleet.roles.control.access import digest_of_token
 from fleet.wire.control.jobs import Job, JobRequest
+from fleet.workbench.bench.job_site import look
 from fleet.workbench.bench.job_verdict import Result, Verdict, judge
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
 from fleet.workbench.sim.crowd.crowd import Crowd, CrowdPlan, running
@@ -184,7 +185,7 @@ async def _site(options: Options, *, sentinel: bool) -> AsyncIterator[Site]:
 
 async def _until_known(client: AsyncFleetClient, devices: int) -> None:
     asked = JobRequest.model_validate({"name": "x", "query": "", "kind": "reboot"})
-    while (await client.send(jobs.preview(asked))).online < devices:
+    while (seen := await look(client, jobs.preview(asked))) is None or seen.online < devices:
         await asyncio.sleep(0.5)
 
 
@@ -193,7 +194,7 @@ async def _fail_over(pair: SentinelSet) -> None:
 
     It ends when each Sentinel takes the replica for a good one: before that they would promote nobody at the next kill.
     """
-    pair.primary.kill()
+    await asyncio.to_thread(pair.kill_primary)
     pair.primary, pair.replica = pair.replica, pair.primary
     while not all(_primary_of(port) == pair.primary.port for port in pair.ports):
         await asyncio.sleep(0.05)
@@ -202,6 +203,7 @@ async def _fail_over(pair: SentinelSet) -> None:
         replica.replicaof(LOOPBACK, pair.primary.port)
         while not primary.info("replication")["connected_slaves"]:
             await asyncio.sleep(0.05)
+    await asyncio.to_thread(pair.calm)
     while not all(_has_good_replica(port, pair.primary.port) for port in pair.ports):
         await asyncio.sleep(0.05)
 

@@ -1,4 +1,4 @@
-"""A primary, a replica, and three Sentinels that notice within half a second when the primary is gone."""
+"""A primary, a replica, and three Sentinels, which notice within half a second when the primary was killed."""
 
 from pathlib import Path
 
@@ -15,9 +15,11 @@ port {port}
 bind {host}
 dir {home}
 sentinel monitor {service} {host} {primary} 2
-sentinel down-after-milliseconds {service} 500
+sentinel down-after-milliseconds {service} {patience}
 sentinel failover-timeout {service} 1000
 """
+_PATIENCE, _NOTICE = 240_000, 500
+"""Milliseconds after which a silent primary counts as gone, as long as none was killed and after that."""
 _HASTE = ("info-period", 200, "publish-period", 200, "ping-period", 100, "ask-period", 100)
 """Milliseconds of what Sentinels do every second or ten, so that they know each other at once."""
 
@@ -46,9 +48,23 @@ class SentinelSet:
                 client.execute_command("SENTINEL", "DEBUG", *_HASTE)
         until(lambda: all(self._complete(port) for port in self.ports))
 
+    def kill_primary(self) -> None:
+        """Kill it, and let the Sentinels notice it soon: nothing else makes the servers change places."""
+        self.primary.kill()
+        self._be_patient(_NOTICE)
+
+    def calm(self) -> None:
+        """Let the Sentinels be patient again, once the servers have changed places."""
+        self._be_patient(_PATIENCE)
+
     def discard(self) -> None:
         for server in (*self._sentinels, self.replica, self.primary):
             server.kill()
+
+    def _be_patient(self, ms: int) -> None:
+        for port in self.ports:
+            with redis.Redis(port=port) as client:
+                client.execute_command("SENTINEL", "SET", _SERVICE, "down-after-milliseconds", ms)
 
     def _complete(self, port: int) -> bool:
         with redis.Redis(port=port, decode_responses=True) as client:
@@ -65,6 +81,8 @@ class SentinelSet:
         home.mkdir()
         config = home / "sentinel.conf"
         config.write_text(
-            _CONFIG.format(port=port, host=LOOPBACK, home=home, service=_SERVICE, primary=self.primary.port)
+            _CONFIG.format(
+                port=port, host=LOOPBACK, home=home, service=_SERVICE, primary=self.primary.port, patience=_PATIENCE
+            )
         )
         return ServerProcess([find_engine(engine), str(config), "--sentinel"], port, home / "log")

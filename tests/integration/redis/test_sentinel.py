@@ -33,7 +33,7 @@ async def test_everything_goes_on_after_a_failover(own_sentinel: SentinelSet, ma
             await boxes.to_shard(3, AnswerDoneEvent(device=mac, session="s", turn="before"))
             while not await store.client.wait(1, 1000):
                 pass
-            own_sentinel.primary.kill()
+            await asyncio.to_thread(own_sentinel.kill_primary)
             # All of these meet the failover, and none of them fails.
             again = group.create_task(calls.begin(mac, "t:c", 60))
             renewed = group.create_task(leases.take(3))
