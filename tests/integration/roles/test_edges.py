@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.integration.worker.scene import HELLO
 from tests.integration.worker.scripted import Device
+from tests.support.patient_fleet import LASTING_EDGE
 from tests.support.role_process import RoleProcess
 from tests.support.role_site import RoleSite
 from tests.support.until import until
@@ -14,9 +15,12 @@ STANDBY = {"FLEET_DRAIN_SECONDS": "3"}
 
 
 async def two_edges(site: RoleSite) -> list[RoleProcess]:
-    """Start a worker and two edges; return the edges, once the worker can give sessions to both."""
+    """Start a worker and two edges; return the edges, once the worker can give sessions to both.
+
+    That the first one is gone is noticed soon, but nothing makes the other one count as gone.
+    """
     site.worker()
-    edges = [site.edge(**STANDBY), site.edge(**STANDBY)]
+    edges = [site.edge(**STANDBY), site.edge(**STANDBY, **LASTING_EDGE)]
     await asyncio.to_thread(site.until_spread, 16)
     await asyncio.to_thread(until, lambda: site.edges() == 2)
     return edges
