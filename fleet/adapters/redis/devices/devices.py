@@ -32,6 +32,8 @@ class DeviceRecord:
     """Of its current connection, empty if unknown."""
     pages: str = ""
     """Digests of the pages of its tool list, separated by spaces; empty if unknown."""
+    unfetched: str = ""
+    """Notifications that it has not fetched (`fleet.adapters.redis.devices.notify_faults`)."""
 
     @classmethod
     def of(cls, mac: str, record: Mapping[str, str]) -> "DeviceRecord":
@@ -48,6 +50,7 @@ class DeviceRecord:
             connected=parse_username(record.get("cu", "")) if record.get("cep") == record.get("ep") else None,
             epoch=record.get("ep", ""),
             pages=record.get("pg", ""),
+            unfetched=record.get("nofetch", ""),
         )
 
 

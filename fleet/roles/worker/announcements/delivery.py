@@ -13,7 +13,7 @@ from fleet.adapters.redis.announcements.clips import Clips
 from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRecord
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.adapters.redis.devices.notify_faults import MOST as MOST_FAULTS
-from fleet.adapters.redis.devices.notify_faults import NotifyFaults
+from fleet.adapters.redis.devices.notify_faults import NotifyFaults, read_faults
 from fleet.core.announcement_ways import is_open
 from fleet.core.api_address import api_address
 from fleet.ground.errors import Overloaded, ProviderError, Unavailable
@@ -127,7 +127,8 @@ class AnnouncementDelivery:
 
     async def _look(self, mac: str) -> tuple[DeviceRecord, bool]:
         """Return a device as it is now, and whether it is in a session in which it can speak."""
-        return await self._resources.devices.read(mac), await self._speech.session(mac) is not None
+        device = await self._resources.devices.read(mac)
+        return device, bool(device.session) and await self._speech.session(mac) is not None
 
     async def _take(self, order: DeviceDelivery, way: Way, device: DeviceRecord) -> State | None:
         """Try one way; return None if the device has not got it by this way."""
@@ -163,7 +164,7 @@ class AnnouncementDelivery:
         base = api_address(self._resources.settings, device.host)
         if base is None:
             return None
-        faults = await self._faults.count(order.mac, device.firmware)
+        faults = read_faults(device.unfetched, device.firmware)
         if faults >= MOST_FAULTS:
             return None
         clip = await self._clip(order)
@@ -187,15 +188,14 @@ class AnnouncementDelivery:
         faults: int = 1,
     ) -> State | None:
         """Wait for the device's request, then for the end of it."""
-        if known is None or not known.taken:
-            known = await self._receipts.look(order.delivery, awaited.taken, TAKEN_SECONDS)
-        if not known.taken and await self._deliveries.withdraw(order.shard.owner, order.delivery):
+        taken = bool(known and known.taken) or await self._receipts.wait(awaited.taken, TAKEN_SECONDS)
+        if not taken and await self._deliveries.withdraw(order.shard.owner, order.delivery):
             counted.deliveries.add("notify", "not_taken")
             await self._judge_silence(order)
             return None
         if faults:
             await self._faults.forget(order.mac)
-        if known.end is None:
+        if known is None or known.end is None:
             known = await self._receipts.look(order.delivery, awaited.ended, clip_ms / 1000 + LINGER_SECONDS)
         if known.end != "closed":
             return "taken"

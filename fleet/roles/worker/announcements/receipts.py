@@ -50,15 +50,20 @@ class ClipReceipts:
         finally:
             del self._awaited[delivery.id]
 
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        """Wait for an event of a delivery, at most so long; return whether it came."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await event.wait()
+        return event.is_set()
+
     async def look(self, delivery: ClipDelivery, event: asyncio.Event, seconds: float) -> DeliveryRecord:
         """Wait for an event of a delivery, at most so long; return what is known of the delivery then.
 
         Raises:
             Unavailable: Redis does not answer.
         """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await event.wait()
+        await self.wait(event, seconds)
         return await self._deliveries.read(delivery)
 
     async def _read_on(self, backoff: Backoff) -> None:

@@ -1,12 +1,15 @@
 """Announcements to one device, by each way, with the functions of Redis and an api and an edge that the test plays."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
 from fleet.adapters.redis.announcements.clips import Clips, ClipState
-from fleet.adapters.redis.announcements.deliveries import Deliveries
+from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRecord
+from fleet.adapters.redis.devices.notify_faults import NotifyFaults
 from fleet.adapters.redis.sessions.replies import Reply
+from fleet.adapters.redis.sessions.sessions import Sessions
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.metrics import announcements as counted
 from fleet.roles.worker.announcements.clips import KNOWN_SECONDS
@@ -122,6 +125,23 @@ async def test_one_that_began_a_session_meanwhile_is_not_counted_against_the_dev
             assert (await desk.ended(f"call-{count}")).text == "alert: shown"
             await desk.stage.resources.sessions.close(desk.stage.shard.owner, MAC, session.id)
     assert len(desk.notices()) == 3
+
+
+async def test_an_idle_device_is_asked_for_no_more_than_is_needed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, read = Counter[str](), Deliveries.read
+    monkeypatch.setattr(Sessions, "read", None)
+    monkeypatch.setattr(NotifyFaults, "count", None)
+
+    async def count(deliveries: Deliveries, delivery: ClipDelivery) -> DeliveryRecord:
+        calls["read"] += 1
+        return await read(deliveries, delivery)
+
+    monkeypatch.setattr(Deliveries, "read", count)
+    async with desk.worker():
+        await desk.put("a")
+        await desk.fetch(await desk.notified(), CLIP_MS)
+        assert (await desk.ended("a")).text == "notify: played"
+    assert calls == {"read": 2}, "as it begins, and as the device has closed"
 
 
 async def test_older_firmware_is_shown_the_text_and_an_offline_device_waits(desk: Desk) -> None:
