@@ -40,10 +40,13 @@ class Control:
         method, _, path = verb.partition(" ")
         while True:
             try:
-                return await self.client.request(method, f"/v1{path}", **more)
+                answer = await self.client.request(method, f"/v1{path}", **more)
+                # The database may not get the processor in time.
+                if method != "GET" or answer.status_code != 503:
+                    return answer
             except httpx2.TransportError:
                 assert self.process.code is None
-                await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1)
 
     async def desire(self, mac: str, desired: dict[str, Any], **policies: str) -> int:
         body = {"desired": desired, "policies": policies}

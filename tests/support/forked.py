@@ -1,8 +1,8 @@
 """The command `fleet` in a process of its own that begins with everything imported.
 
 To import a role takes a second of a core, and hundreds of processes are started: they are forked from one that has
-done it. What runs is the same, but that it has more time for Redis (`patient_fleet`), so only tests of how the command
-itself starts need a fresh Python (`FleetProcess`).
+done it. What runs is the same, but for the time that it has (`patient_fleet`), so only tests of how the command itself
+starts need a fresh Python (`FleetProcess`).
 """
 
 import multiprocessing

@@ -1,4 +1,4 @@
-"""The command `fleet` with more time for Redis than in production: a busy machine must not change the outcome.
+"""The command `fleet` with more time for Redis and the database: a busy machine must not change the outcome.
 
 `python -m tests.support.patient_fleet …` is it.
 """
@@ -9,7 +9,7 @@ import sys
 from fleet.adapters.redis import keys
 from fleet.adapters.redis.client import retries
 from fleet.cli import main
-from tests.support.patience import API
+from tests.support.patience import API, SQL
 
 REDIS_SECONDS = 240.0
 LASTING_EDGE = {"TEST_EDGE_SECONDS": "240"}
@@ -17,12 +17,12 @@ LASTING_EDGE = {"TEST_EDGE_SECONDS": "240"}
 
 
 def be_patient() -> None:
-    """Let this process wait longer for Redis, also as an api if that is imported."""
+    """Let this process wait longer for Redis, and for the database if what asks it is imported."""
     retries.LIMIT_SECONDS = REDIS_SECONDS
     keys.EDGE_SECONDS = int(os.environ.get("TEST_EDGE_SECONDS", keys.EDGE_SECONDS))
-    for limit in API:
+    for limit in (*SQL, *(limit for limit in API if limit.endswith(".STORE_SECONDS"))):
         module, _, name = limit.rpartition(".")
-        if name == "STORE_SECONDS" and module in sys.modules:
+        if module in sys.modules:
             setattr(sys.modules[module], name, REDIS_SECONDS)
 
 
