@@ -17,8 +17,8 @@ from fleet.run.embedded import pdeathsig_exec
 log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
-READY_SECONDS = 30.0
-"""Longest start: Redis reads all its data before it is ready."""
+READY_SECONDS = 120.0
+"""Longest start, also on a busy machine: Redis reads all its data before it is ready."""
 _STOP_SECONDS = 10.0
 _PROBE_SECONDS = 0.02
 _PORTS = range(20_000, 32_000)  # below the ports that the kernel uses for outgoing connections
