@@ -5,6 +5,9 @@ from typing import Literal
 
 from fleet.wire.control.device_texts import DeviceState
 
+DOCTOR = "02:d0:c7"
+"""MACs of the devices of `fleet doctor` begin so. They are locally administered, so no board has one."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:

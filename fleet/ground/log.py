@@ -232,5 +232,5 @@ def configure(
     SampledLogger.adopt(sampling)
     _device_filter.install(handler, logging.getLevelNamesMapping()[level.upper()])
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for noisy in ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "uvicorn"):
+    for noisy in ("alembic", "httpx", "httpx2", "httpcore", "httpcore2", "openai", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))

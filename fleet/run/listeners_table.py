@@ -6,6 +6,12 @@ from fleet.ground.settings import Settings
 from fleet.ground.settings.fields import ANY_ADDRESS
 from fleet.ground.settings.tls import is_loopback
 
+_POLICIES = {
+    "open": "nothing: open",
+    "first": "nothing of a new device",
+    "code": "that you accept its code",
+    "closed": "that you named it before",
+}
 _ANY = frozenset({ANY_ADDRESS, "::", ""})
 
 
@@ -72,5 +78,4 @@ def _listener(purpose: str, protocol: str, host: str, port: int, requires: str) 
 
 
 def _policy(settings: Settings) -> str:
-    policy = settings.activation
-    return "nothing: open (FLEET_ACTIVATION)" if policy == "open" else f"policy {policy}"
+    return f"{_POLICIES[settings.activation]} (FLEET_ACTIVATION={settings.activation})"

@@ -7,8 +7,11 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
+from fleet.adapters.net.own_address import own_address
 from fleet.ground.settings import Settings
+from fleet.ground.settings.tls import is_loopback
 from fleet.ground.tasks import isolate, running
 from fleet.run.listeners_table import Listener, table
 from fleet.run.start_check import CheckedModel, chat_models, find_fault, photo_models, speech_models
@@ -60,7 +63,7 @@ class StartPanel:
         self._is_shown = True
         parts = [f"Enter this address into your devices: {ota}"]
         parts += [qr_code(ota)] if self._draws else []
-        parts.append(f"Operators: {console}" if console else "Operators: control does not run, see the log")
+        parts.append(_operators(console))
         parts += [self._code] if self._code else []
         self._show("\n\n".join([*parts, table(ports)]))
 
@@ -81,6 +84,17 @@ class StartPanel:
             ]
         lines = [*(f"  {kind}: {text}" for kind, text in own.items()), *(one.result() for one in asked)]
         self._show("\n".join(["Models:", *lines]))
+
+
+def _operators(console: str) -> str:
+    """Return where operators go, and how from another machine if only this one reaches it."""
+    if not console:
+        return "Operators: control does not run, see the log"
+    address = urlsplit(console)
+    if not is_loopback(address.hostname or ""):
+        return f"Operators: {console}"
+    tunnel = f"ssh -L {address.port}:127.0.0.1:{address.port} {own_address()}"
+    return f"Operators: {console}\n  on another machine, run `{tunnel}` first"
 
 
 def qr_code(text: str) -> str:

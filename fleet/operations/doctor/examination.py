@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Final
 
+from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.devices.forgetting import forget
 from fleet.core.finding import Finding, Findings, problem
 from fleet.ground.errors import FleetError
@@ -83,4 +84,5 @@ async def _tidy(site: SiteUnderTest) -> None:
     if site.store is None:
         return
     async with asyncio.timeout(_TIDY_SECONDS):
+        await Activations(site.store).withdraw(site.macs[0])
         await forget(site.store, site.macs)

@@ -12,6 +12,7 @@ from fleet.adapters.files import endpoints
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.net.mqtt.url import MqttAddress
 from fleet.adapters.redis.client.store import Store
+from fleet.core.device_facts import DOCTOR
 from fleet.ground.errors import ConfigError, FleetError
 from fleet.ground.settings import Settings
 from fleet.ground.settings.stored import restore
@@ -21,8 +22,6 @@ from fleet.wire.identity import CredentialKeys, Credentials
 
 Clock = Callable[[], datetime]
 
-_OURS = "02:d0:c7"
-"""The MACs of the doctor's devices begin so; they are locally administered, so no board has one."""
 _BOOTSTRAP_SECONDS = 12.0
 
 
@@ -156,4 +155,4 @@ async def _store(settings: Settings, faults: dict[str, FleetError], stack: Async
 
 
 def _invent() -> str:
-    return f"{_OURS}:{secrets.token_bytes(3).hex(':')}"
+    return f"{DOCTOR}:{secrets.token_bytes(3).hex(':')}"

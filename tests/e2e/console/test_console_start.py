@@ -9,7 +9,9 @@ import segno
 from playwright.sync_api import Browser, Page, expect
 
 from fleet.adapters.sealing import new_key
+from fleet.adapters.sql.device_copies import DeviceCopyRows
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
+from fleet.core.device_facts import DeviceFacts
 from tests.support.browser import Visitor, running_browser
 from tests.support.console_page import go, sign_in
 from tests.support.console_site import ConsoleSite
@@ -23,6 +25,7 @@ HEAR = """() => {
   const start = AudioBufferSourceNode.prototype.start;
   AudioBufferSourceNode.prototype.start = function (...at) {
     window.heard.push(this.buffer.duration);
+    document.documentElement.dataset.heard = window.heard.length;
     start.apply(this, at);
   };
 }"""
@@ -72,7 +75,7 @@ def hear_a_voice(page: Page, models: OpenAiServer) -> None:
     page.get_by_role("button", name="Test siliconflow-voice").click()
     page.get_by_role("button", name="Hear siliconflow-voice").click()
     expect(page.get_by_text("first sound")).to_be_visible()
-    page.wait_for_function("window.heard.length === 1")
+    expect(page.locator("html")).to_have_attribute("data-heard", "1")
     assert page.evaluate("window.heard") == [pytest.approx(0.5, abs=0.01)]
     assert models.requests[-1].headers["authorization"] == "Bearer sk-voice"
     page.get_by_role("button", name="Use them for all devices").click()
@@ -94,8 +97,10 @@ def test_the_console_leads_from_a_code_to_the_first_conversation(visitor: Visito
         expect(page.get_by_text("Restart the server: it shows a new one.")).to_be_visible()
         code = new.run(new.first_code())
         page.reload()
+        expect(page.get_by_role("textbox", name="One-time code")).to_be_focused()
         become_owner(page, code)
         expect(page.get_by_role("heading", name="Your models")).to_be_visible()
+        assert page.url.endswith("#/start/models"), "a step that is done stays until somebody goes on"
         hear_a_voice(page, models)
         # This control has no chat model, which the answer to the question says; the voice is in use.
         expect(page.get_by_role("alert")).to_be_visible()
@@ -103,11 +108,18 @@ def test_the_console_leads_from_a_code_to_the_first_conversation(visitor: Visito
         choose_language_and_zone(page)
         following(page, "Connect your first device")
         expect(page.get_by_role("img", name="QR code of the address")).to_be_visible()
-        expect(page.get_by_text("/xiaozhi/ota/")).to_be_visible()
+        expect(page.get_by_text("/xiaozhi/ota/").first).to_be_visible()
         expect(page.get_by_text("None yet.")).to_be_visible()
+        facts = DeviceFacts("02:00:00:00:00:02", "waiting", stranger=True, last_boot=1)
+        new.run(DeviceCopyRows(new.stage.database).write([facts], {}))
+        page.reload()
+        expect(page.get_by_role("heading", name="Connect your first device")).to_be_visible()
+        expect(page.get_by_text("None yet.")).to_be_visible()
+        expect(page.get_by_role("link", name="First device", exact=True)).to_be_visible()
         new.run(DeviceRows(new.stage.database, 1).add([NewDevice(MAC, name="Kitchen")]))
         new.run(new.let("device.registered", MAC))
         expect(page.get_by_role("link", name="Kitchen")).to_be_visible()
+        expect(page.get_by_role("link", name="First device ✓")).to_be_visible()
         following(page, "The first conversation")
         expect(page.get_by_role("link", name="Talk from this browser")).to_be_visible()
         page.get_by_role("button", name="Skip").click()
@@ -115,6 +127,25 @@ def test_the_console_leads_from_a_code_to_the_first_conversation(visitor: Visito
         made = new.run(settled(new))
         assert made["draft"] == {"language": "zh", "voice": "siliconflow-voice"}
         assert made["zone"] == {"timezone": "Europe/Lisbon"} and made["continuous"] is True
+        page.goto("about:blank")
+
+
+def test_no_device_gets_a_chat_model_that_does_not_answer(visitor: Visitor, tmp_path: Path) -> None:
+    with ConsoleSite.running(tmp_path, "empty", secret_keys=new_key()) as site:
+        page = sign_in(visitor.open(f"{site.url}/console/"))
+        go(page, "#/start/models")
+        page.get_by_role("button", name="Add: Chat").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Provider").select_option("Qwen (DashScope)")
+        expect(dialog.get_by_label("Name")).to_have_value("qwen-chat")
+        dialog.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name="Use them for all devices").click()
+        expect(page.get_by_text("Nothing was changed")).to_be_visible()
+        assert (site.run(site.ask("GET /v1/assignments")))["items"] == []
+        [agent] = (site.run(site.ask("GET /v1/agents")))["items"]
+        assert agent["live"] in (0, None)
+        draft = site.run(site.ask(f"GET /v1/agents/{agent['id']}"))["draft"]
+        assert draft["chat"]["provider"] is None, "a later step publishes the draft"
         page.goto("about:blank")
 
 
@@ -156,8 +187,12 @@ def test_a_device_shows_a_code_is_accepted_and_its_conversation_is_read_along(vi
     with ConsoleSite.running(tmp_path) as site:
         page = sign_in(visitor.open(f"{site.url}/console/"))
         go(page, "#/start/device")
+        [shown] = (site.run(site.ask("GET /v1/devices:waiting")))["items"]
+        # A list that is read late must not offer what was decided.
+        page.route("**/v1/devices:waiting*", lambda route: route.fulfill(json={"items": [shown], "next": None}))
         page.get_by_role("button", name="Accept").first.click()
         expect(page.get_by_text(f"{site.macs[1]} was added")).to_be_visible()
+        expect(page.get_by_role("link", name=site.macs[1])).to_have_count(0)
         following(page, "The first conversation")
         expect(page.get_by_text("Watching")).to_be_visible()
         mac = page.get_by_label("Device", exact=True).input_value()

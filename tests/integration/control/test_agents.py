@@ -241,7 +241,7 @@ async def test_a_key_comes_in_and_never_out(site: Site) -> None:
     await site.ask(f"PATCH /v1/providers/{provider}", json={"model": "n"})
     compiled = await site.known.find((await site.compiled.heads())[str(agent)])
     assert compiled.endpoints["chat"].model == "n"
-    await site.ask(f"DELETE /v1/providers/{provider}", 409)
+    assert (await site.ask(f"DELETE /v1/providers/{provider}", 409))["detail"].endswith(": ann")
     thief = {"base_url": "http://127.0.0.1:8/v1"}
     assert (await site.ask(f"PATCH /v1/providers/{provider}", 422, json=thief))["code"] == "key-needed"
     await site.ask(f"PATCH /v1/providers/{provider}", json={"base_url": "http://127.0.0.1:9/v2"})

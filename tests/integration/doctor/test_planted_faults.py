@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import redis
 
+from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.revocations import Revocations
 from fleet.adapters.redis.client import retries
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
@@ -44,6 +45,14 @@ async def test_a_healthy_site_has_no_problem(settings: dict[str, Any], vad: Sile
     with redis.Redis.from_url(settings["redis_url"], decode_responses=True) as client:
         left = [key for key in client.scan_iter() if "02:d0:c7" in key]
     assert not left, "the doctor's devices are forgotten"
+
+
+async def test_the_doctor_leaves_no_code_that_somebody_could_accept(settings: dict[str, Any], vad: SileroVad) -> None:
+    settings["activation"] = "code"
+    async with running_roles(settings, vad), opened(settings["redis_url"]) as store:
+        found = await run_doctor(settings, "api")
+        assert await Activations(store).codes() == []
+    assert found["api.bootstrap"].verdict == "ok", "it was bound"
 
 
 async def test_redis_throws_keys_away(settings: dict[str, Any], site_redis: RedisServer) -> None:

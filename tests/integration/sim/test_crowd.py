@@ -154,6 +154,15 @@ async def test_a_restart_and_an_upgrade_boot_again_and_a_bad_image_leaves_the_ol
         assert agents == ["bread-compact-wifi/2.4.2"] * 2 + ["bread-compact-wifi/2.6.0"] * 2
 
 
+async def test_a_device_that_is_shown_a_code_waits_to_be_accepted(server: ScriptedServer) -> None:
+    server.ota_answer = {"activation": {"code": "123456", "message": "123456", "challenge": "c"}}
+    async with running(CrowdPlan(server.ota_url, 1, rate=1_000.0)) as crowd:
+        booting = asyncio.create_task(crowd.boot())
+        await until(server, crowd, "wait to be accepted")
+        assert crowd.ledger.counts["bootstraps refused"] == 0
+        booting.cancel()
+
+
 async def test_an_image_that_bootstrap_offers_is_installed(server: ScriptedServer) -> None:
     server.pages["/new.bin"] = page(image_of("2.6.0"))
     server.ota_answer["firmware"] = {"version": "2.6.0", "url": server.ota_url.replace("/ota/", "/new.bin")}

@@ -23,7 +23,7 @@ from fleet.adapters.sql.device_rows import DeviceRows, NewDevice, RegisteredDevi
 from fleet.adapters.sql.device_search import DeviceSearch
 from fleet.adapters.sql.presence_rows import PresenceRows
 from fleet.adapters.sql.schema import PRESENCE, TENANT
-from fleet.core.device_facts import DeviceFacts
+from fleet.core.device_facts import DOCTOR, DeviceFacts
 from fleet.core.query.conditions import FreeText
 from fleet.ground.tasks import running
 from fleet.roles.control.leader.device_copies import CopyPace, DeviceCopies
@@ -31,6 +31,7 @@ from fleet.wire.mcp import ToolSpec
 from tests.support.memory_store import memory_store
 
 MAC, SECOND, THIRD = (f"02:00:00:00:00:0{number}" for number in (1, 2, 3))
+PROBE = f"{DOCTOR}:00:00:01"
 MINE, OTHER = 1, 2
 FIELDS = {"board": "bread-compact", "fw": "2.4.1", "lang": "zh-CN"}
 
@@ -91,6 +92,14 @@ async def test_a_registered_device_keeps_its_tenant_and_what_people_wrote(
     assert (row.state, row.version) == ("bound", 1)
     page = await DeviceSearch(database, OTHER).page(FreeText("sn2"))
     assert [found.name for found in page.devices] == ["Kitchen"], "the new serial number is found"
+
+
+async def test_the_devices_of_the_doctor_get_no_row(store: Store, database: Database, copies: DeviceCopies) -> None:
+    await boot(store, PROBE)
+    await Devices(store).appear(PROBE, online=True, epoch=5)
+    assert await copies.refresh([PROBE, MAC]) == 0
+    assert await copies.copy_all() == await copies.compare_presence() == 0
+    assert await DeviceRows(database, MINE).read(PROBE) is None
 
 
 async def test_presence_and_its_history_follow(store: Store, database: Database, copies: DeviceCopies) -> None:

@@ -23,7 +23,7 @@ def test_every_port_is_shown_with_who_reaches_it_and_what_it_requires() -> None:
     assert (bootstrap.address, bootstrap.reachable, bootstrap.requires) == (
         "127.0.0.1:8123",
         "this machine",
-        "policy code",
+        "that you accept its code (FLEET_ACTIVATION=code)",
     )
     assert rows["devices: messages", "mqtt"].reachable == "hosts on all networks"
     assert rows["metrics and health", "http"].reachable == "hosts that reach 10.0.0.7"
@@ -45,7 +45,7 @@ def test_control_that_other_machines_reach_has_tls_or_a_proxy() -> None:
 
 def test_what_is_open_is_called_so() -> None:
     requires = [row.requires for row in listeners(Settings(activation="open")) if row.requires.startswith("nothing")]
-    assert requires == ["nothing: open (FLEET_ACTIVATION)", "nothing: open", "nothing: open"]
+    assert requires == ["nothing: open (FLEET_ACTIVATION=open)", "nothing: open", "nothing: open"]
 
 
 def test_a_broker_of_your_own_and_metrics_that_are_off_are_no_ports_of_ours() -> None:

@@ -36,10 +36,17 @@ async def panel_of(settings: Settings, **more: Any) -> list[str]:
 
 async def test_the_panel_says_where_devices_and_operators_go_and_what_is_open() -> None:
     text, models = await panel_of(Settings(activation="open"), code=True)
-    for part in (OTA, CONSOLE, CODE, "nothing: open (FLEET_ACTIVATION)"):
+    for part in (OTA, CONSOLE, CODE, "nothing: open (FLEET_ACTIVATION=open)"):
         assert part in text
     assert text.isascii(), "a log of a service manager gets no picture"
     assert "chat: the demo model" in models and "voice: offline" in models
+
+
+async def test_the_panel_says_how_another_machine_reaches_a_console_that_only_this_one_does() -> None:
+    near, _ = await panel_of(Settings())
+    assert "ssh -L 8003:127.0.0.1:8003 " in near
+    far, _ = await panel_of(Settings(), console="https://192.0.2.1:8003/")
+    assert "https://192.0.2.1:8003/" in far and "ssh" not in far
 
 
 async def test_a_code_that_comes_after_the_panel_is_shown_then() -> None:

@@ -109,14 +109,14 @@ class AgentCompiler:
                 devices += (await self.settle(tenant, whole=whole)).devices
         return Compiled(agents=len(agents), devices=devices)
 
-    async def naming(self, tenant: int, provider: str) -> list[int]:
-        """Return the agents whose published version or draft names a provider."""
-        rows, found = AgentRows(self._database, tenant), []
+    async def naming(self, tenant: int, provider: str) -> dict[int, str]:
+        """Return the agents whose published version or draft names a provider, with their names."""
+        rows, found = AgentRows(self._database, tenant), dict[int, str]()
         for row in await self._rows(rows):
             version = await rows.read_version(row.id, row.live) if row.live else None
             bodies = [row.draft, *([version.document] if version else [])]
             if any(provider in named_providers(AgentDocument.model_validate(body)).values() for body in bodies):
-                found.append(row.id)
+                found[row.id] = row.name
         return found
 
     async def _all_of(self, tenant: int) -> list[CompiledAgent]:

@@ -22,7 +22,7 @@ from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_copies import DeviceCopyRows
 from fleet.adapters.sql.presence_rows import PresenceRows
 from fleet.adapters.sql.registry_walk import RegistryWalk
-from fleet.core.device_facts import DeviceFacts
+from fleet.core.device_facts import DOCTOR, DeviceFacts
 from fleet.ground.tasks import Backoff, keep_running
 
 log = logging.getLogger(__name__)
@@ -73,6 +73,8 @@ class DeviceCopies:
     async def refresh(self, macs: Iterable[str]) -> int:
         """Copy some devices, named by canonical MACs; return how many rows became different.
 
+        The devices of `fleet doctor` get no row: they are gone as soon as it ends.
+
         The copy is what Redis has during the call, however old the news is that caused it; so a repeated or late call
         does no harm. A kill in between leaves whole pages copied, and the walk copies the rest.
 
@@ -80,7 +82,7 @@ class DeviceCopies:
             Unavailable: Redis or the database does not answer.
         """
         changed, refusals = 0, await self._facts.refusals()
-        for page in pages_of(macs):
+        for page in pages_of(mac for mac in macs if not mac.startswith(DOCTOR)):
             changed += await self._copy(page, refusals)
         return changed
 

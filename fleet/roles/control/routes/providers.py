@@ -37,6 +37,8 @@ MOST_SAMPLES = 4
 """Voices of all tenants that are tried at a time."""
 ProviderId = Annotated[int, Path(ge=1, le=2**53)]
 _MOST_MODELS = 200
+_MOST_NAMED = 10
+"""Agents whose names an error lists."""
 _PREFIXES = {"chat": "LLM", "recognition": "ASR", "voice": "TTS"}
 """Names of the kinds in messages and metrics."""
 _KEY_NEEDED = "at another server the stored key is not sent: give its key, or an empty one"
@@ -106,14 +108,15 @@ class ProvidersRoutes:
                 new["key"] = "changed"
             await change.audit("provider.change", f"provider/{provider}", before=old, after=new)
             answer = change.answer(_provider(after), headers={"ETag": etag(after.version)})
-        await self._compiler.publish(who.tenant, await self._compiler.naming(who.tenant, after.name))
+        await self._compiler.publish(who.tenant, list(await self._compiler.naming(who.tenant, after.name)))
         return answer
 
     async def remove(self, provider: ProviderId, who: Who, request: Request) -> Response:
         """Delete a provider that no agent names."""
         row = await self._row(who.tenant, provider)
-        if await self._compiler.naming(who.tenant, row.name):
-            raise Problem(409, "in-use", "agents name this provider")
+        if found := await self._compiler.naming(who.tenant, row.name):
+            names = ", ".join(sorted(found.values())[:_MOST_NAMED])
+            raise Problem(409, "in-use", f"agents name this provider: {names}")
         async with self._services.changes.begin(request) as change:
             if not await ProviderRows(change.sql, who.tenant).remove(provider, expected_version(request)):
                 raise not_found("provider")

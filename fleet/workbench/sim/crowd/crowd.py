@@ -153,7 +153,8 @@ class Crowd:
             answer = await self._web.bootstrap(device.number, device.mac, device.kind.profile)
             access = read_mqtt(member(answer, "mqtt")) if answer else None
             if answer is None or access is None:
-                self.ledger.counts["bootstraps refused"] += 1
+                waits = answer is not None and bool(member(answer, "activation"))
+                self.ledger.counts["wait to be accepted" if waits else "bootstraps refused"] += 1
                 await asyncio.sleep(pause)
                 pause *= 2
                 continue

@@ -110,7 +110,7 @@ function Effect({ group }) {
 function Query({ group, set, again }) {
   const error = useNone();
   if (!may("groups:write")) return html`<code class="wrap">${group.query}</code>`;
-  return html`<${Filter} value=${group.query} label=${t("groups.query")} error=${error.value}
+  return html`<${Filter} value=${group.query} label=${t("groups.query")} error=${error.value} action=${t("save")}
     onQuery=${async (text) => {
     try {
       set(await ask(`PATCH /groups/${group.id}`, { body: { query: text }, version: group.version }));

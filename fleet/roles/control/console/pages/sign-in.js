@@ -11,20 +11,22 @@ function advice({ open, owned, accounts }) {
 
 export function SignIn() {
   const state = useSignal({ open: false, owned: true, accounts: true });
-  const way = useSignal("account"), busy = useSignal(false), error = useSignal("");
+  const way = useSignal(""), busy = useSignal(false), error = useSignal("");
   const values = useSignal({ name: "", password: "", tenant: "default", code: "", token: "" });
   const chosen = useRef(false);
   const look = () => ownership().then((found) => {
     state.value = found;
     if (!chosen.current) way.value = found.open ? "first" : found.accounts ? "account" : "token";
   });
-  useEffect(() => { look().catch(() => { error.value = t("problem.unreachable"); }); }, []);
+  // Until then there is no field: the first one gets the focus when it comes.
+  useEffect(() => { look().catch(() => { error.value = t("problem.unreachable"); way.value ||= "account"; }); }, []);
   const ways = state.value.open ? ["first", "token"] : ["account", "token"], fresh = way.value === "first";
   const field = (name, more) => html`<${Field} key=${name} label=${t(`sign-in.${name}`)} hint=${more.hint}>
     <${TextInput} required ...${more} value=${values.value[name]}
       onValue=${(text) => { values.value = { ...values.value, [name]: text }; }} /><//>`;
   const submit = async (event) => {
     event.preventDefault();
+    if (!way.value) return;
     const { name, password, tenant, code, token } = values.value;
     busy.value = true;
     error.value = "";
@@ -56,7 +58,7 @@ export function SignIn() {
       : html`${way.value === "token"
           ? field("token", { hint: t("sign-in.token-hint"), type: "password", class: "mono", autofocus: true,
             autocomplete: "off", placeholder: "flt_…" })
-          : html`${field("name", { autocomplete: "username", autofocus: true })}
+          : way.value && html`${field("name", { autocomplete: "username", autofocus: true })}
             ${field("password", { type: "password", autocomplete: "current-password" })}
             <details><summary class="muted small">${t("sign-in.more")}</summary>${field("tenant",
               { autocomplete: "organization" })}</details>`}`}

@@ -1,6 +1,6 @@
 // Leads through a new server: owner, models, language, the first device, the first conversation.
 import { ask, Badge, bound, Button, Card, Empty, Fault, Field, get, go, Head, html, LinkButton, Loaded, Loading, may,
-  me, Note, put, say, Select, span, t, TextInput, Time, to, useEvents, useLoad, useNone, useSignal, useWork } from
+  me, Note, put, say, Select, span, t, TextInput, Time, to, useEffect, useEvents, useLoad, useNone, useSignal, useWork } from
   "../kit.js";
 import { AddDevice, Waiting } from "../parts/admit.js";
 import { slim } from "../parts/agent-editor.js";
@@ -14,16 +14,37 @@ const NAME = "default";
 /** Seconds for which devices that come later get the time zone, too: the longest life of a job. */
 const LIFE = 90 * 86_400;
 
-/** Change the agent of the whole site, publish it, and make it first where there is none. @param {object} change */
-async function changeSiteAgent(change) {
+/**
+ * Change the agent of the whole site, publish it, and make it first where there is none.
+ * @param {object} change @param {(agent: any) => Promise<void>} [check]  if it fails, the draft is what it was
+ */
+async function changeSiteAgent(change, check) {
   const given = await siteAgent();
   const known = given ?? (await get("/agents", { limit: 500 })).items.find((one) => one.name === NAME);
-  const draft = slim({ ...known?.draft, ...change });
+  const before = slim(known?.draft ?? {}), draft = slim({ ...before, ...change });
   const agent = known ? await ask(`PATCH /agents/${known.id}`, { body: { draft }, version: known.version })
     : await ask("POST /agents", { body: { name: NAME, draft } });
+  try {
+    await check?.(agent);
+  } catch (fault) {
+    await ask(`PATCH /agents/${agent.id}`, { body: { draft: before }, version: agent.version });
+    throw fault;
+  }
   await ask(`POST /agents/${agent.id}:publish`);
   if (!given) await ask(`POST /agents/${agent.id}:assign`, { body: { site: true } });
   return agent;
+}
+
+/** Whether two names mean one time zone. @param {string} one @param {string} other */
+function sameZone(one, other) {
+  const [a, b] = [one, other].map((timeZone) => {
+    try {
+      return new Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone;
+    } catch {
+      return timeZone;
+    }
+  });
+  return a === b;
 }
 
 export function OwnerStep({ again }) {
@@ -53,11 +74,16 @@ export function ModelsStep({ again }) {
   const work = useWork(async () => {
     const before = found.data?.agent?.draft ?? {};
     const parts = KINDS.map((kind) => [kind, { ...before[kind], provider: choice(kind) || null }]);
-    const agent = await changeSiteAgent(Object.fromEntries(parts));
+    const question = async ({ id }) => {
+      answer.value = await ask(`POST /agents/${id}:try`, { body: { text: t("start.question") } });
+    };
+    answer.value = null;
+    // No device gets a chat model that does not answer.
+    const agent = await changeSiteAgent(Object.fromEntries(parts), choice("chat") ? question : undefined);
     say(t("saved"));
     found.again();
     again();
-    answer.value = await ask(`POST /agents/${agent.id}:try`, { body: { text: t("start.question") } });
+    if (!choice("chat")) await question(agent);
   });
   if (!may("providers:write", "agents:write")) return html`<${Note} kind="warn">${t("tools.no-scope")}<//>`;
   return html`<${Loaded} of=${found}>${() => html`
@@ -70,6 +96,7 @@ export function ModelsStep({ again }) {
         [kind]: one.name }; }} /><span>${one.name}</span></label><${ProviderTest} provider=${one} /></div>`)}
       </section>`)}
     <${Fault} error=${work.error} />
+    ${work.error && choice("chat") && html`<p class="muted small">${t("start.not-used")}</p>`}
     ${answer.value && html`<div class="talk" role="status"><div class="said user">${t("start.question")}</div><div
       class="said answer">${answer.value.text}</div><span class="muted small">${span(answer.value.seconds * 1000)}</span>
       </div>`}
@@ -88,7 +115,7 @@ export function LanguageStep({ again }) {
   const site = found.data?.system?.site.timezone;
   const work = useWork(async () => {
     await changeSiteAgent({ language: spoken });
-    if (zone.value !== site) await ask("POST /jobs", { body: { name: t("desired.timezone"), kind: "shadow", query: "",
+    if (!sameZone(zone.value, site ?? "")) await ask("POST /jobs", { body: { name: t("desired.timezone"), kind: "shadow", query: "",
       continuous: true, supersedes: "start-timezone", shadow: { desired: { timezone: zone.value } },
       policy: { rate: 100, idle: false, expires_seconds: LIFE } } });
     say(t("saved"));
@@ -97,7 +124,7 @@ export function LanguageStep({ again }) {
   if (!may("agents:write", "jobs:write", "devices:command")) return html`<${Note} kind="warn">${t("tools.no-scope")}<//>`;
   if (!found.data) return found.error ? html`<${Fault} error=${found.error} />` : html`<${Loading} />`;
   return html`<form class="form" onSubmit=${work.submit}>
-    <${Field} label=${t("start.spoken")} hint=${t("agents.language-hint")}><${Select} value=${spoken}
+    <${Field} label=${t("start.spoken")}><${Select} value=${spoken}
       onValue=${(one) => { language.value = one; }} choices=${[...new Set(["auto", "zh", "en", spoken])].map((one) => [one,
       one === "auto" ? t("start.auto") : new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(
       one) ?? one])} /><//>
@@ -105,7 +132,7 @@ export function LanguageStep({ again }) {
       list="zones" ...${bound(zone)} /><//>
     <datalist id="zones">${Intl.supportedValuesOf("timeZone").map((one) => html`<option key=${one} value=${one}>
       </option>`)}</datalist>
-    ${site && zone.value !== site && html`<p class="muted small">${t("start.zone-job", { zone: zone.value })}</p>`}
+    ${site && !sameZone(zone.value, site) && html`<p class="muted small">${t("start.zone-job", { zone: zone.value })}</p>`}
     <${Fault} error=${work.error} /><div><${Button} type="submit" kind="main-action"
       busy=${work.busy}>${t("save")}<//></div></form>`;
 }
@@ -122,7 +149,7 @@ function useDevices(filter) {
 
 export function DeviceStep() {
   const site = useLoad(async (signal) => (may("system:read") ? (await get("/system", {}, signal)).site : null), []);
-  const devices = useDevices(""), adding = useSignal(false), url = site.data?.ota_url ?? "";
+  const devices = useDevices("state!=waiting"), adding = useSignal(false), url = site.data?.ota_url ?? "";
   const copy = () => navigator.clipboard.writeText(url).then(() => say(t("copied")));
   return html`<ol class="stages">${["wifi", "address", "code"].map((one, place) => html`<li key=${one}><span
       class="step">${place + 1}</span><div class="grow"><strong>${t(`first.${one}`)}</strong><div
@@ -137,7 +164,8 @@ export function DeviceStep() {
         href=${to(["devices", one.mac])}>${one.name || html`<span class="mono">${one.mac}</span>`}</a><div class="row">
         <span class="muted small">${one.board} · <${Time} at=${one.last_seen} /></span><${Badge} kind=${one.online
         ? "good" : ""} dot>${t(one.online ? "online" : "offline")}<//></div></div>`)
-      : html`<p class="muted">${t("start.none-seen")}</p>`}</section>
+      : html`<p class="muted">${t("start.none-seen")}</p>${url && html`<p class="muted small">${t("start.simulate")}
+        <code class="wrap">fleet sim --ota ${url} --text Hello</code></p>`}`}</section>
     ${may("devices:write") && html`<div><${Button} icon="plus" onClick=${put(adding, true)}>${t(
       "devices.add")}<//></div>`}
     ${adding.value && html`<${AddDevice} onClose=${put(adding, false)} />`}`;
@@ -148,7 +176,7 @@ export function TalkStep() {
   const talk = may("devices:command") && html`<${LinkButton} icon="mic" href="#/talk">${t("start.talk-here")}<//>`;
   if (!may("conversations:read")) return html`<${Note} kind="warn">${t("live.no-scope")}<//>`;
   const items = devices.data ?? [], mac = items.some((one) => one.mac === chosen.value) ? chosen.value : items[0]?.mac;
-  if (!mac) return html`<${Empty} icon="devices" title=${t("start.none-online")} action=${talk}>${t(
+  if (!mac) return html`<${Waiting} /><${Empty} icon="devices" title=${t("start.none-online")} action=${talk}>${t(
     "start.none-online-about")}<//>`;
   return html`<div class="row apart"><div class="grow">${items.length > 1 && html`<${Field} label=${t("query.device")}>
     <${Select} value=${mac} onValue=${(one) => { chosen.value = one; }} choices=${items.map((one) => [one.mac, one.name
@@ -158,9 +186,12 @@ export function TalkStep() {
 const SHOWN = { owner: OwnerStep, models: ModelsStep, language: LanguageStep, device: DeviceStep, talk: TalkStep };
 
 export default function Start({ parts }) {
-  const state = useStart();
+  const state = useStart(), first = state.open[0] ?? "owner";
+  // In the address: a step that is done stays where it is until somebody goes on.
+  useEffect(() => { if (state.known && !STEPS.includes(parts[0])) go(["start", first], {}, true); }, [state.known,
+    parts[0]]);
   if (!state.known) return state.error ? html`<${Fault} error=${state.error} retry=${state.again} />` : html`<${Loading} />`;
-  const step = STEPS.includes(parts[0]) ? parts[0] : state.open[0] ?? "owner";
+  const step = STEPS.includes(parts[0]) ? parts[0] : first;
   const next = STEPS[STEPS.indexOf(step) + 1], isSkipped = skipped.value.has(step) && !state.done[step];
   const on = () => go(next ? ["start", next] : []);
   const mark = (one) => (state.done[one] ? " ✓" : skipped.value.has(one) ? " –" : "");

@@ -30,18 +30,21 @@ export function Waiting() {
       signal)]);
     return { waiting: waiting.items, claims: claims.items };
   }, []);
-  const busy = useSignal("");
+  const busy = useSignal(""), decided = useSignal(/** @type {string[]} */ ([]));
   useEvents(["device.waiting", "device.claimed", "device.bound", "device.refused"], found.again, 500);
   const decide = async (mac, verb, body, text) => {
     busy.value = mac;
     await attempt(async () => {
       await ask(verb, { body });
+      decided.value = [...decided.value, body.code ?? body.client];
       say(t(text, { mac }));
       found.again();
     });
     busy.value = "";
   };
-  const { waiting = [], claims = [] } = found.data ?? {};
+  // What was decided goes at once, whenever the list is read again.
+  const waiting = (found.data?.waiting ?? []).filter((one) => !decided.value.includes(one.code)),
+    claims = (found.data?.claims ?? []).filter((one) => !decided.value.includes(one.client));
   if (!waiting.length && !claims.length) return null;
   return html`<${Card} title=${t("waiting.title")}><div class="stack tight">
     ${waiting.slice(0, 20).map((one) => html`<div class="row apart" key=${one.mac}><div class="row"><strong

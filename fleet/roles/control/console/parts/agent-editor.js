@@ -7,6 +7,9 @@ const NUMBERS = /** @type {[string, number, number, number][]} */ ([["history_me
   ["endpoint_ms", 200, 3_000, 10], ["endpoint_max_ms", 200, 3_000, 10], ["pause_ms", 60, 3_000, 10],
     ["filler_seconds", 0, 30, 0.5]]);
 
+/** Names of the Chinese voices of the machine itself. */
+const OFFLINE = ["zf_xiaoxiao", "zm_yunxi"];
+
 /** A document without what is left to the settings. @param {any} document @returns {any} */
 export function slim(document) {
   return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null && value !== undefined
@@ -30,7 +33,8 @@ export function AgentEditor({ agent, onSaved }) {
     value=${draft.value[part].provider ?? ""} onValue=${(one) => within(part, "provider", one || null)}
     choices=${[["", t("agents.by-settings")],
       ...(providers.data ?? []).filter((one) => one.kind === kind).map((one) => [one.name, one.name])]} /><//>`;
-  const voices = (providers.data ?? []).find((one) => one.name === draft.value.voice.provider)?.voices ?? [];
+  const speaker = (providers.data ?? []).find((one) => one.name === draft.value.voice.provider);
+  const voices = speaker?.voices ?? (draft.value.voice.provider ? [] : OFFLINE);
   return html`<form class="stack" onSubmit=${work.submit}><${Card} title=${t("agents.behaviour")}><div class="form">
       <${Field} label=${t("agents.prompt")} hint=${t("agents.prompt-hint")}><${TextArea} rows="10" maxlength="20000"
         value=${draft.value.prompt ?? ""} onValue=${(text) => set("prompt", text || null)} /><//>
@@ -48,9 +52,10 @@ export function AgentEditor({ agent, onSaved }) {
         <${Field} label=${t("agents.temperature")}><${NumberInput} min="0" max="2" step="0.05"
           value=${draft.value.chat.temperature} onValue=${(value) => within("chat", "temperature", value)} /><//></div>
       <div class="pair">${provider("recognition", "recognition")}${provider("voice", "voice")}
-        <${Field} label=${t("agents.voice")} hint=${voices.length ? t("agents.voices", { names: voices.slice(0,
-          6).join(", ") }) : undefined}><${TextInput} value=${draft.value.voice.name ?? ""}
-          onValue=${(text) => within("voice", "name", text || null)} /><//>
+        <${Field} label=${t("agents.voice")} hint=${voices === OFFLINE ? t("agents.voices-offline") : voices.length
+          ? t("agents.voices", { names: voices.slice(0, 6).join(", ") }) : undefined}><${TextInput} list="voices" value=${draft.value.voice.name ?? ""}
+          onValue=${(text) => within("voice", "name", text || null)} /><//><datalist id="voices">${voices.map((one) =>
+          html`<option key=${one} value=${one}></option>`)}</datalist>
         <${Field} label=${t("agents.speed")}><${NumberInput} min="0.5" max="2" step="0.05"
           value=${draft.value.voice.speed} onValue=${(value) => within("voice", "speed", value)} /><//></div></div><//>
     <${Card}><details><summary><strong>${t("agents.fine")}</strong></summary><div class="form"

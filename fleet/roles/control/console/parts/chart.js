@@ -5,10 +5,10 @@ import { Card, classes, day, Empty, html, Loaded, number, short, t, to, useEffec
 const LEFT = 46, RIGHT = 10, TOP = 12, BOTTOM = 24;
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/** Round marks of an axis that ends above all values. @param {number} most @returns {number[]} */
-export function marks(most) {
+/** Round marks of an axis that ends above all values. @param {number} most @param {boolean} [whole]  of counts @returns {number[]} */
+export function marks(most, whole = false) {
   const rough = Math.max(1, most) / 4, unit = 10 ** Math.floor(Math.log10(rough));
-  const step = (STEPS.find((one) => one * unit >= rough) ?? 10) * unit;
+  const step = (STEPS.find((one) => one * unit >= rough && (!whole || Number.isInteger(one * unit))) ?? 10) * unit;
   return Array.from({ length: Math.floor(Math.max(1, most) / step) + 2 }, (_, place) => place * step);
 }
 
@@ -22,7 +22,7 @@ export function Chart({ times, series, label, height = 220 }) {
     watch.observe(place);
     return () => watch.disconnect();
   }, []);
-  const axis = marks(Math.max(...series.flatMap((one) => one.values)));
+  const values = series.flatMap((one) => one.values), axis = marks(Math.max(...values), values.every(Number.isInteger));
   const inner = width.value - LEFT - RIGHT, step = inner / Math.max(1, times.length), every = Math.max(1,
     Math.ceil(72 / step));
   const x = (place) => LEFT + (place + 0.5) * step;

@@ -45,10 +45,10 @@ async function suggestions(text, caret) {
 }
 
 /**
- * @param {{value: string, error: any, onQuery: (query: string) => void, children?: any, label?: string}} props
- *   error: what the server said of the query
+ * @param {{value: string, error: any, onQuery: (query: string) => void, children?: any, label?: string,
+ *   action?: string}} props  error: what the server said of the query; action: what the button does, if not find
  */
-export function Filter({ value, error, onQuery, children, label }) {
+export function Filter({ value, error, onQuery, children, label, action }) {
   const text = useSignal(value), shown = useSignal(/** @type {any[]} */ ([])), chosen = useSignal(-1);
   const box = useRef(/** @type {HTMLInputElement|null} */ (null)), asked = useRef(0);
   useEffect(() => { text.value = value; }, [value]);
@@ -98,7 +98,7 @@ export function Filter({ value, error, onQuery, children, label }) {
         <li key=${one.shown} id=${`suggest-${place}`} role="option" aria-selected=${String(place === chosen.value)}
           onMouseDown=${(event) => { event.preventDefault(); take(one); }}><code>${one.shown}</code><span
           class="muted small clip">${one.about}</span></li>`)}</ul></div>
-      <${Button} type="submit">${t("filter.go")}<//>${children}</div>
+      <${Button} type="submit">${action ?? t("filter.go")}<//>${children}</div>
     ${fault && html`<div id="filter-fault" role="alert"><div class="where"
       aria-hidden="true">${" ".repeat(Math.min(fault.position ?? 0, 200))}▲</div>
       <span class="fault small" style=${{ color: "var(--bad)" }}>${t("filter.fault", { position: fault.position,

@@ -102,12 +102,16 @@ const LIVES = [["3600", "hour"], ["86400", "day"], ["604800", "week"], ["2592000
 const SAMPLE = 20;
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-export const USUAL = { stages: "usual", first: 20, rate: 10, window: 20, halt: 10, quiet: "", idle: true, starts: "",
+/** How many devices are first where nobody says it: few, and not all that there are. @param {any} values @param {number} count */
+export const firstOf = ({ first, stages }, count) => first !== undefined ? first : Math.max(1, Math.min(stages === "careful" ? 5 : 20,
+  count ? Math.floor(count / 2) : 20));
+
+export const USUAL = { stages: "usual", first: undefined, rate: 10, window: 20, halt: 10, quiet: "", idle: true, starts: "",
   life: "604800", supersedes: "" };
 
-/** @param {any} values @returns {object} the part of a request that says how and when */
-export function howOf(values) {
-  const first = values.first || 1, sample = values.stages === "at-once" ? SAMPLE : Math.min(first, SAMPLE);
+/** @param {any} values @param {number} count of the devices @returns {object} the part of a request that says how and when */
+export function howOf(values, count) {
+  const first = firstOf(values, count) || 1, sample = values.stages === "at-once" ? SAMPLE : Math.min(first, SAMPLE);
   return {
     ...(values.starts ? { starts: new Date(values.starts).toISOString() } : {}),
     ...(values.supersedes.trim() ? { supersedes: values.supersedes.trim() } : {}),
@@ -117,15 +121,15 @@ export function howOf(values) {
   };
 }
 
-export function How({ values, set, name }) {
+export function How({ values, set, name, count }) {
   return html`<${Field} label=${t("query.name")}><${TextInput} value=${values.name} maxlength="63" placeholder=${name}
     onValue=${set("name")} /><//>
     <${Field} label=${t("jobs.stages")} hint=${t(`jobs.stages.${values.stages}-about`)}><${Select}
       value=${values.stages} onValue=${set("stages")} choices=${Object.keys(STAGES).map((one) => [one,
       t(`jobs.stages.${one}`)])} /><//>
     <div class="pair">${values.stages !== "at-once" && html`<${Field} label=${t("jobs.first")}
-      hint=${t("jobs.first-hint")}><${NumberInput} min="1" max="10000" required value=${values.first}
-      onValue=${set("first")} /><//>`}
+      hint=${t("jobs.first-hint")}><${NumberInput} min="1" max="10000" required
+      value=${firstOf(values, count)} onValue=${set("first")} /><//>`}
       <${Field} label=${t("jobs.halt-field")}><${NumberInput} min="0" max="100" required value=${values.halt}
         onValue=${set("halt")} /><//>
       <${Field} label=${t("jobs.rate-field")}><${NumberInput} min="0.1" max="5000" step="any" required

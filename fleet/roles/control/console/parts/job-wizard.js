@@ -19,11 +19,12 @@ export function JobWizard({ query: given }) {
     tools = useSignal(/** @type {any[]|null} */ (null));
   const now = values.value, ready = isReady(now);
   const usual = (now.kind === "tool" && now.tool) || t(`jobs.kind.${now.kind}`);
-  const body = () => ({ name: (now.name.trim() || usual).slice(0, 63), query: now.query, continuous: now.continuous,
-    ...whatOf(now), ...howOf(now) });
-  const { preview, fresh, error } = useDryRun("POST /jobs:preview", body(), ready);
+  const body = (count) => ({ name: (now.name.trim() || usual).slice(0, 63), query: now.query, continuous: now.continuous,
+    ...whatOf(now), ...howOf(now, count) });
+  const { preview, fresh, error } = useDryRun("POST /jobs:preview", body(0), ready);
+  const count = preview ? reached(preview) : 0;
   const work = useWork(async () => {
-    const made = await ask("POST /jobs", { body: body() });
+    const made = await ask("POST /jobs", { body: body(count) });
     say(t(made.starts ? "jobs.planned" : "jobs.begun"));
     go(["jobs", made.id]);
   });
@@ -45,7 +46,7 @@ export function JobWizard({ query: given }) {
       ${step.value === 0 && html`<${What} values=${now} set=${set} tools=${tools} />`}
       ${step.value === 1 && html`<${Check} checked=${now.continuous} label=${t("jobs.continuous")}
         onValue=${set("continuous")} />`}
-      ${step.value === 2 && html`<${How} values=${now} set=${set} name=${usual} />`}
+      ${step.value === 2 && html`<${How} values=${now} set=${set} name=${usual} count=${count} />`}
       <${Fault} error=${work.error ?? (error?.code === "bad-filter" ? null : error)} />
       <div class="actions">${step.value > 0 && html`<${Button}
         onClick=${() => { step.value -= 1; }}>${t("back")}<//>`}<${Button} type="submit" kind="main-action"
@@ -54,6 +55,6 @@ export function JobWizard({ query: given }) {
       <${Card} title=${t("jobs.preview")}>${preview ? html`<${DryRun} of=${preview} />` : html`<p
           class="muted">${t("jobs.preview-none")}</p>`}<//></div>
     ${sure.value && html`<${Confirm} title=${t("jobs.sure")} action=${t("jobs.begin")}
-      typed=${String(preview ? reached(preview) : 0)} onClose=${put(sure, false)} run=${work.submit}>
-      <p>${t("jobs.sure-about", { count: number(preview ? reached(preview) : 0) })}</p><//>`}`;
+      typed=${String(count)} onClose=${put(sure, false)} run=${work.submit}>
+      <p>${t("jobs.sure-about", { count: number(count) })}</p><//>`}`;
 }

@@ -1,5 +1,5 @@
 // A provider: the form of its address, key and voices, and the test whether it answers and how it sounds.
-import { ask, Badge, Button, Field, FormDialog, html, say, Select, span, t, TextArea, TextInput, useNone, useSignal,
+import { ask, Badge, Button, Field, FormDialog, html, knows, say, Select, span, t, TextArea, TextInput, useNone, useSignal,
   useWork } from "../kit.js";
 
 /** Play a WAV file. @param {AudioContext} context @param {string} wav in Base64 */
@@ -56,10 +56,10 @@ export function ProviderTest({ provider }) {
 /** Addresses of usual providers (docs/operating/models.md). */
 const USUAL = {
   DeepSeek: "https://api.deepseek.com/v1",
-  "Qwen (DashScope)": "https://dashscope.aliyuncs.com/compatible-mode/v1",
-  "Doubao (Volcengine Ark)": "https://ark.cn-beijing.volces.com/api/v3",
-  "GLM (Zhipu)": "https://open.bigmodel.cn/api/paas/v4",
-  "Kimi (Moonshot)": "https://api.moonshot.cn/v1",
+  Qwen: "https://dashscope.aliyuncs.com/compatible-mode/v1",
+  Doubao: "https://ark.cn-beijing.volces.com/api/v3",
+  GLM: "https://open.bigmodel.cn/api/paas/v4",
+  Kimi: "https://api.moonshot.cn/v1",
   SiliconFlow: "https://api.siliconflow.cn/v1",
   MiniMax: "https://api.minimaxi.com/v1",
   OpenAI: "https://api.openai.com/v1",
@@ -74,7 +74,7 @@ export function ProviderForm({ provider, onClose, done }) {
   const choose = (name) => {
     usual.value = name;
     if (name) values.value = { ...values.value, base_url: USUAL[name], name: values.value.name
-      || `${name.split(" ")[0].toLowerCase()}-${values.value.kind}` };
+      || `${name.toLowerCase()}-${values.value.kind}` };
   };
   const set = (name) => (value) => { values.value = { ...values.value, [name]: value }; };
   const work = useWork(async () => {
@@ -90,7 +90,8 @@ export function ProviderForm({ provider, onClose, done }) {
   return html`<${FormDialog} title=${fresh ? t("providers.make") : t("providers.change", { name: provider.name })} onClose=${onClose} work=${work}
     action=${t("save")}>
     ${fresh && html`<${Field} label=${t("providers.usual")} hint=${t("providers.usual-hint")}><${Select} value=${usual.value}
-      onValue=${choose} choices=${[["", t("providers.other")], ...Object.keys(USUAL).map((one) => [one, one])]} /><//>
+      onValue=${choose} choices=${[["", t("providers.other")], ...Object.keys(USUAL).map((one) => [one,
+      knows(`providers.usual.${one}`) ? t(`providers.usual.${one}`) : one])]} /><//>
     <div class="pair"><${Field} label=${t("query.name")} hint=${t("form.name-hint")}><${TextInput}
       value=${values.value.name} required pattern="[A-Za-z0-9._\\-]{1,63}" autofocus onValue=${set("name")} /><//>
       <${Field} label=${t("kind")}><${Select} value=${values.value.kind} onValue=${set("kind")}
@@ -100,7 +101,8 @@ export function ProviderForm({ provider, onClose, done }) {
     <${Field} label=${t("providers.key")} hint=${provider.has_key ? t("providers.key-kept")
       : t("providers.key-hint")}><${TextInput} type="password" autocomplete="off" class="mono"
       value=${values.value.key} onValue=${set("key")} /><//>
-    <${Field} label=${t("agents.model")}><${TextInput} value=${values.value.model} onValue=${set("model")} /><//>
+    <${Field} label=${t("agents.model")} hint=${values.value.kind === "chat"
+      && t("providers.model-hint")}><${TextInput} value=${values.value.model} onValue=${set("model")} /><//>
     ${values.value.kind === "voice" && html`<${Field} label=${t("providers.voices")}
       hint=${t("providers.voices-hint")}><${TextArea} rows="3" value=${values.value.voices} onValue=${set("voices")}
       /><//>`}<//>`;

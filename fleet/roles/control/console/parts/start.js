@@ -27,12 +27,12 @@ async function read(signal) {
   const [accounts, agent, counts, turns] = await Promise.all([
     may("accounts:write") ? get("/accounts", { limit: 1 }, signal) : { items: [] },
     may("agents:read") ? siteAgent(signal) : null,
-    get("/devices:counts", { by: "online" }, signal),
+    get("/devices:counts", { by: "state" }, signal),
     may("events:read") ? get("/events", { kinds: "turn", newest: true, limit: 1 }, signal) : { items: [] },
   ]);
   return { owner: me.value?.kind === "account" || accounts.items.length > 0, models: Boolean(agent?.live
     && agent.draft.chat.provider), language: Boolean(agent?.live && agent.draft.language),
-    device: Object.values(counts.items[0].values).some(Boolean), talk: turns.items.length > 0 };
+    device: ["bound", "registered"].some((one) => counts.items[0].values[one]), talk: turns.items.length > 0 };
 }
 
 /** Which steps are done, as long as a part is shown. */
