@@ -121,9 +121,9 @@ def move(mac: str, tenant: str, source: str | None = None) -> Call[DecisionOutco
     return _decide(mac, "move", TenantChoice(tenant=tenant, source=source))
 
 
-def import_file() -> Call[ImportReport]:
-    """Register and change the devices of a file, which `upload` sends."""
-    return Call("POST", "/devices:import", ImportReport)
+def import_file(*, dry_run: bool = False) -> Call[ImportReport]:
+    """Register and change the devices of a file, which `upload` sends; or read what that would do."""
+    return Call("POST", "/devices:import", ImportReport, {"dry_run": "true"} if dry_run else {})
 
 
 def _decide(mac: str, verb: str, body: Any = None) -> Call[DecisionOutcome]:

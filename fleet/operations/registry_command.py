@@ -169,6 +169,7 @@ async def move(
 async def import_file(
     settings: Settings,
     file: Annotated[Path, typer.Argument(help="A file of devices: .csv or .ndjson.", exists=True, dir_okay=False)],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Register and change the devices of a file. Exit code 1: some lines were not taken."""
@@ -176,7 +177,7 @@ async def import_file(
     if kind is None:
         raise ConfigError(f"{file} must end with {', '.join(_KINDS)}")
     async with open_control(settings) as control:
-        done = await control.upload(devices.import_file(), _pieces(file), kind)
+        done = await control.upload(devices.import_file(dry_run=dry_run), _pieces(file), kind)
     if as_json:
         typer.echo(done.model_dump_json(indent=2))
         return 1 if done.failed else 0

@@ -43,19 +43,21 @@ class DeviceImport:
     def __init__(self, sql: Sql, tenant: int) -> None:
         self._sql, self._tenant = sql, tenant
 
-    async def write(self, devices: Sequence[DeviceLine]) -> Imported:
+    async def write(self, devices: Sequence[DeviceLine], *, dry_run: bool = False) -> Imported:
         """Register the devices that are new, and change the others; a repetition changes nothing.
 
         Args:
             devices: At most `device_rows.AT_ONCE`, each MAC once.
+            dry_run: Whether only to return what it would do.
 
         Raises:
             Unavailable: The database does not answer.
         """
         named = {mac_number(one.mac): one for one in devices}
-        async with self._sql.writing() as connection:
-            locked = select(DEVICE).where(DEVICE.c.mac.in_(named)).order_by(DEVICE.c.mac).with_for_update()
-            rows = {row.mac: row for row in await connection.execute(locked)}
+        async with self._sql.reading() if dry_run else self._sql.writing() as connection:
+            found = select(DEVICE).where(DEVICE.c.mac.in_(named)).order_by(DEVICE.c.mac)
+            found = found if dry_run else found.with_for_update()
+            rows = {row.mac: row for row in await connection.execute(found)}
             foreign = [mac for mac, row in rows.items() if row.tenant != self._tenant]
             tags = await self._tags(connection, rows)
             overfull = [mac for mac, one in named.items() if len({*tags.get(mac, {}), *one.tags}) > MOST_TAGS]
@@ -66,9 +68,10 @@ class DeviceImport:
                 for mac, row in rows.items()
                 if mac not in left_out and _differences(row, tags.get(mac, {}), named[mac])[1]
             ]
-            await self._insert(connection, {mac: named[mac] for mac in fresh})
-            await self._update(connection, {mac: (rows[mac], named[mac]) for mac in changed})
-            await self._write_tags(connection, {mac: named[mac].tags for mac in (*fresh, *changed)})
+            if not dry_run:
+                await self._insert(connection, {mac: named[mac] for mac in fresh})
+                await self._update(connection, {mac: (rows[mac], named[mac]) for mac in changed})
+                await self._write_tags(connection, {mac: named[mac].tags for mac in (*fresh, *changed)})
         new, other, theirs, full = (list(map(mac_text, macs)) for macs in (fresh, changed, foreign, overfull))
         differences = {mac_text(mac): _differences(rows[mac], tags.get(mac, {}), named[mac]) for mac in changed}
         before, after = ({mac: both[at] for mac, both in differences.items()} for at in (0, 1))

@@ -126,3 +126,26 @@ async def test_a_key_is_refused_since_no_answer_would_be_kept(stage: ControlStag
     answer = await send(stage, "csv", b"mac\n", **{"Idempotency-Key": "k"})
     assert (answer.status_code, answer.json()["code"]) == (400, "bad-key")
     assert (await send(stage, "csv", b"mac\n")).status_code == 200
+
+
+@pytest.mark.parametrize("form", KINDS)
+async def test_an_import_that_is_only_tried_says_what_it_would_do_and_writes_nothing(
+    stage: ControlStage, form: Format
+) -> None:
+    known = b"mac,name\n" + f"{MAC},one\n02:00:00:00:00:02,two\n".encode()
+    assert (await send(stage, "csv", known)).json()["added"] == 2
+    rows = [{"mac": MAC, "name": "other"}, {"mac": "02:00:00:00:00:02", "name": "two"}, {"mac": "02:00:00:00:00:03"}]
+    lines = {
+        "csv": "mac,name\n" + "".join(f"{one['mac']},{one.get('name', '')}\n" for one in rows) + "no,mac\n",
+        "ndjson": "".join(f"{json.dumps(one)}\n" for one in [*rows, {"mac": "no"}]),
+    }[form]
+    before = (await stage.ask("GET /v1/devices")).json()
+    audit = (await stage.ask("GET /v1/audit")).json()
+    kind = {"Content-Type": KINDS[form]}
+    answer = await stage.ask("POST /v1/devices:import?dry_run=true", content=lines.encode(), headers=kind)
+    told = answer.json()
+    assert [told[name] for name in ("added", "changed", "unchanged", "failed")] == [1, 1, 1, 1], answer.text
+    assert (await stage.ask("GET /v1/devices")).json() == before
+    assert (await stage.ask("GET /v1/audit")).json() == audit
+    done = (await send(stage, form, lines.encode())).json()
+    assert done == told

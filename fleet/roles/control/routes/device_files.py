@@ -60,6 +60,12 @@ class ExportQuery(Shape):
     filter: FilterText = ""
 
 
+class ImportQuery(Shape):
+    """Whether an import is only tried."""
+
+    dry_run: bool = False
+
+
 class FileRoutes:
     """Imports and exports devices."""
 
@@ -79,12 +85,13 @@ class FileRoutes:
         lines = self._csv(who, condition, tags) if query.format == "csv" else self._ndjson(who, condition)
         return StreamingResponse(lines, headers=headers, media_type=kind)
 
-    async def import_(self, request: Request, who: Who) -> ImportReport:
+    async def import_(self, request: Request, who: Who, query: Annotated[ImportQuery, Query()]) -> ImportReport:
         """Register and change the devices of a file: `text/csv` with a heading, or `application/x-ndjson`.
 
         What a line does not name stays. Lines that cannot be taken are named in the answer; the others are taken, and
         an import that is repeated changes nothing, so it takes no `Idempotency-Key`. With more than 1,000 lines that
-        cannot be taken it ends. A kill in the middle leaves whole batches of lines.
+        cannot be taken it ends. A kill in the middle leaves whole batches of lines. With `dry_run` nothing is written:
+        the answer says what would be done, where a device that the file names twice may count twice.
         """
         if HEADER in request.headers:
             detail = f"an import takes no {HEADER}: send the file again, what is there already stays as it is"
@@ -92,12 +99,12 @@ class FileRoutes:
         form = _FORMATS.get(request.headers.get("content-type", "").partition(";")[0].strip().lower())
         if form is None:
             raise Problem(415, "wrong-type", f"Content-Type must be one of {', '.join(_FORMATS)}")
-        work = _Import(self._services, request, who)
+        work = _Import(self._services, request, who, dry_run=query.dry_run)
         try:
             await work.read(DeviceFileReader(form))
         except FileError as error:
             await work.flush()
-            detail = f"{error}; {work.done} devices before it were taken"
+            detail = f"{error}; {work.done} devices before it {'would be' if query.dry_run else 'were'} taken"
             raise Problem(400, "bad-file", detail, errors=work.first_errors()) from error
         return work.report()
 
@@ -125,8 +132,8 @@ class FileRoutes:
 class _Import:
     """Writes lines in batches, each with its audit line in one transaction."""
 
-    def __init__(self, services: ControlServices, request: Request, who: Principal) -> None:
-        self._services, self._request, self._who = services, request, who
+    def __init__(self, services: ControlServices, request: Request, who: Principal, *, dry_run: bool) -> None:
+        self._services, self._request, self._who, self._dry_run = services, request, who, dry_run
         self._batch: dict[str, tuple[int, DeviceLine]] = {}
         self._errors: list[LineFault] = []
         self._added = self._changed = self._taken = self._failed = 0
@@ -170,14 +177,7 @@ class _Import:
         if not self._batch:
             return
         batch, self._batch = self._batch, {}
-        async with self._services.changes.begin(self._request) as change:
-            done = await DeviceImport(change.sql, self._who.tenant).write([line for _, line in batch.values()])
-            if done.added or done.changed:
-                kept = _kept(done)
-                before = {"devices": {mac: done.before[mac] for mac in kept}}
-                after: dict[str, Any] = {"added": list(done.added), "changed": list(done.changed)}
-                after |= {"devices": {mac: done.after[mac] for mac in kept}}
-                await change.audit("device.import", "devices", before=before, after=after)
+        done = await self._write([line for _, line in batch.values()])
         self._added += len(done.added)
         self._changed += len(done.changed)
         self._taken += len(batch) - len(done.foreign) - len(done.overfull)
@@ -185,6 +185,19 @@ class _Import:
             self._fail(batch[mac][0], "this MAC is registered already")
         for mac in done.overfull:
             self._fail(batch[mac][0], "the device would have too many tags")
+
+    async def _write(self, lines: list[DeviceLine]) -> Imported:
+        if self._dry_run:
+            return await DeviceImport(self._services.database, self._who.tenant).write(lines, dry_run=True)
+        async with self._services.changes.begin(self._request) as change:
+            done = await DeviceImport(change.sql, self._who.tenant).write(lines)
+            if done.added or done.changed:
+                kept = _kept(done)
+                before = {"devices": {mac: done.before[mac] for mac in kept}}
+                after: dict[str, Any] = {"added": list(done.added), "changed": list(done.changed)}
+                after |= {"devices": {mac: done.after[mac] for mac in kept}}
+                await change.audit("device.import", "devices", before=before, after=after)
+            return done
 
     def first_errors(self) -> list[dict[str, str]]:
         return [{"at": f"line {one.line}", "message": one.message} for one in self._errors[:_FIRST_ERRORS]]
