@@ -1,14 +1,20 @@
 """Whether the receipts of an announcement are what the devices heard and saw."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
 from fleet.workbench.bench.job_verdict import Result
 
-_PLAYED: Final = "notify: played"
-_SHOWN: Final = "alert: shown"
+_NOTHING: Final = frozenset({(0, 0)})
+_FITTING: Final[Mapping[str, Set[tuple[int, int]]]] = {
+    "notify: played": frozenset({(1, 0)}),
+    "notify: taken": frozenset({(1, 0), (0, 0)}),
+    "alert: shown": frozenset({(0, 1)}),
+    "alert: sent": frozenset({(0, 1), (0, 0)}),
+}
+"""How many clips a device has played and how many alerts it has shown, by its receipt."""
 _MOST_WORDS = 5
 
 
@@ -36,7 +42,7 @@ def judge_receipts(
     """Compare the results with the clips that devices played, and the alerts that they showed."""
     told = {mac: (len(notices.get(mac, ())), alerts.get(mac, 0)) for mac in {*notices, *alerts}}
     known = {one.device for one in results}
-    differing = [one for one in results if told.get(one.device, (0, 0)) != _expected(one)]
+    differing = [one for one in results if told.get(one.device, (0, 0)) not in _FITTING.get(one.text, _NOTHING)]
     strangers = sorted(mac for mac in told if mac not in known)
     words = [f"{one.device}: {one.state} {one.text}, but {told.get(one.device)}" for one in differing]
     return AnnouncementVerdict(
@@ -48,8 +54,3 @@ def judge_receipts(
         differing=len(differing) + len(strangers),
         wrong=[*words, *(f"{mac} has no part in it" for mac in strangers)][:_MOST_WORDS],
     )
-
-
-def _expected(result: Result) -> tuple[int, int]:
-    """Return how many clips a device has played and how many alerts it has shown, by its receipt."""
-    return int(result.text == _PLAYED), int(result.text == _SHOWN)

@@ -28,12 +28,21 @@ def test_receipts_that_are_what_devices_did_are_exact() -> None:
         (SHOWN, 1, 0, 0),
         (SHOWN, 0, 0, 0),
         (SHOWN, 0, 2, 1),
-        ("notify: taken", 1, 0, 0),
+        ("notify: taken", 0, 1, 0),
+        ("notify: cut short", 1, 0, 0),
+        ("alert: sent", 1, 0, 0),
     ],
 )
 def test_what_differs_is_found(text: str, played: int, shown: int, twice: int) -> None:
     found = judge_receipts([result("a", text)], {"a": ["url"] * played}, {"a": shown})
     assert (found.twice, found.differing, len(found.wrong)) == (twice, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "played", "shown"), [("notify: taken", 1, 0), ("notify: cut short", 0, 0), ("alert: sent", 0, 1)]
+)
+def test_what_a_receipt_leaves_open_does_not_differ(text: str, played: int, shown: int) -> None:
+    assert judge_receipts([result("a", text)], {"a": ["url"] * played}, {"a": shown}).differing == 0
 
 
 def test_a_device_that_has_no_part_is_found() -> None:
