@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from fleet.adapters.sql.image_rows import ImageRow, ImageRows
 from fleet.adapters.sql.job_rows import JobRow
-from fleet.roles.control.job_policies import body_of
+from fleet.roles.control.job_policies import COMMAND, body_of
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.images import AssetsOrder, FirmwareOrder
@@ -18,9 +18,11 @@ async def stored_body(services: ControlServices, tenant: int, job: JobRequest, n
     """Return what is stored of a request, with what is known of the image that it names.
 
     Raises:
-        Problem: There is no such image (404), it is of another kind (422), or devices could not be told the address
-            (409).
+        Problem: There is no such image (404), it is of another kind, or the name is that of commands (422), or devices
+            could not be told the address (409).
     """
+    if job.name == COMMAND:
+        raise Problem(422, "invalid", f"jobs named {COMMAND} are made by /v1/devices/MAC/commands; choose another name")
     asked = job.firmware or job.assets
     if asked is None:
         return body_of(job)

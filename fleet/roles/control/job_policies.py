@@ -1,5 +1,6 @@
 """What a stored job means: its terms, its policy, its devices."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,12 @@ from fleet.core.job_kinds.terms import JobTerms
 from fleet.core.query.fields import DEVICE_FIELDS
 from fleet.core.query.parser import parse
 from fleet.core.rollout import Policy, Stage
+from fleet.roles.control.problems import Problem
 from fleet.wire.control.jobs import JobPolicy, JobRequest
+from fleet.wire.job_states import FAILURES, ExecutionState
+
+COMMAND = "command"
+"""Name of the jobs that are commands of one device (`/v1/devices/{mac}/commands`); others cannot have it."""
 
 
 def body_of(job: JobRequest) -> dict[str, Any]:
@@ -54,6 +60,21 @@ def policy_of(job: JobRow) -> Policy:
         idle=asked.idle,
         quiet=asked.quiet,
     )
+
+
+def states_to_retry(job: JobRow, chosen: Collection[ExecutionState] | None) -> Collection[ExecutionState]:
+    """Return in which states executions are tried again that an operator chose, or those of the policy.
+
+    Raises:
+        Problem: It is a command, which is sent at most once (409), or what is in such a state did not fail (422).
+    """
+    if job.name == COMMAND:
+        raise Problem(409, "sent-once", "a command is sent at most once: make another one")
+    unsure = {"unknown"} if policy_of(job).repeatable else set()
+    states = set(chosen) if chosen is not None else {"error", "timed_out"} | unsure
+    if not states <= FAILURES:
+        raise Problem(422, "invalid", f"states that can be tried again are {', '.join(sorted(FAILURES))}")
+    return states
 
 
 def target_of(tenant: int, query: str, terms: JobTerms, policy: JobPolicy, created_ms: int) -> JobTarget:

@@ -15,6 +15,7 @@ from fleet.client.client import AsyncFleetClient
 from fleet.core.permissions import DEVICES_DANGEROUS, SCOPES
 from fleet.roles.control.access import milliseconds
 from fleet.wire.control.device_commands import DeviceCommandRequest, DeviceCommandState
+from fleet.wire.control.jobs import JobRequest
 from fleet.wire.operator_calls import LATE
 from tests.support.command_line import CommandLine, command_line
 from tests.support.control_operator import Operator
@@ -124,6 +125,24 @@ async def test_what_may_have_been_done_is_not_sent_again(
         await site.step()
     assert await site.waiting_calls() == []
     assert site.published == {mac: 1}
+
+
+async def test_nobody_sends_a_command_again_as_a_job(site: JobSite, client: AsyncFleetClient, mac: str) -> None:
+    await site.connect([mac])
+    made = await client.send(device_commands.create(mac, asked()))
+    await hand_over(site, ("unknown", "no"))
+    await reach(site, client, mac, made.id, "unknown")
+    assert await refused(client, jobs.retry(made.id, ["unknown"])) == "409 sent-once"
+    for _ in range(5):
+        await site.step()
+    assert await site.waiting_calls() == []
+
+
+async def test_no_job_has_the_name_of_commands(client: AsyncFleetClient, mac: str) -> None:
+    fake = JobRequest(name="command", kind="reboot", query=f"mac={mac}")
+    assert await refused(client, jobs.create(fake)) == "422 invalid"
+    assert await refused(client, jobs.preview(fake)) == "422 invalid"
+    assert (await client.send(device_commands.listing(mac))).items == []
 
 
 async def test_what_was_not_sent_in_time_waits_on(site: JobSite, client: AsyncFleetClient, mac: str) -> None:

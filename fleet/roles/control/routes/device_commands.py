@@ -10,7 +10,7 @@ from fleet.adapters.sql.job_rows import ACTIVE, ExecutionRow, JobRow, JobRows, N
 from fleet.core.permissions import DEVICES_COMMAND, DEVICES_DANGEROUS, DEVICES_READ
 from fleet.core.tool_policy import risk_of
 from fleet.roles.control.access import Who, milliseconds
-from fleet.roles.control.job_policies import body_of
+from fleet.roles.control.job_policies import COMMAND, body_of
 from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.device_calls import find_tool, fit, shown
@@ -22,7 +22,6 @@ from fleet.wire.control.jobs import JobPolicy, JobRequest
 from fleet.wire.control.shapes import ListPage, time_of
 
 CommandId = Annotated[int, Path(ge=1, lt=2**62)]
-NAME = "command"
 _SHOWN = 100
 _SUPERSEDED: Final = "superseded"
 
@@ -43,7 +42,7 @@ class DeviceCommandRoutes:
         """Return the newest commands of a device, at most 100."""
         device = await self._own.known(who, mac)
         rows = JobRows(self._services.database, who.tenant)
-        found = await rows.named(NAME, _query(device), _SHOWN)
+        found = await rows.named(COMMAND, _query(device), _SHOWN)
         return ListPage(items=[await _shape(rows, device, row) for row in found], next=None)
 
     async def add(self, request: Request, who: Who, mac: str, body: DeviceCommandRequest) -> Response:
@@ -86,7 +85,7 @@ class DeviceCommandRoutes:
 
 async def _row(rows: JobRows, device: str, command: int, *, lock: bool = False) -> JobRow:
     row = await rows.read(command, lock=lock)
-    if row is None or row.name != NAME or row.query != _query(device):
+    if row is None or row.name != COMMAND or row.query != _query(device):
         raise not_found("command")
     return row
 
@@ -101,10 +100,10 @@ def _job(device: str, body: DeviceCommandRequest, now: int, actor: str) -> NewJo
         retries=10, retry_seconds=10, repeatable=False, idle=body.idle, expires_seconds=body.expires_seconds
     )
     asked = JobRequest(
-        name=NAME, kind="tool", tool=body.tool, arguments=body.arguments, query=_query(device), policy=policy
+        name=COMMAND, kind="tool", tool=body.tool, arguments=body.arguments, query=_query(device), policy=policy
     )
     return NewJob(
-        name=NAME,
+        name=COMMAND,
         kind="tool",
         body=body_of(asked),
         query=asked.query,
@@ -113,7 +112,7 @@ def _job(device: str, body: DeviceCommandRequest, now: int, actor: str) -> NewJo
         created=now,
         created_by=actor[:100],
         expires=now + body.expires_seconds * 1000,
-        supersedes=f"{NAME} {device} {body.key}" if body.key else "",
+        supersedes=f"{COMMAND} {device} {body.key}" if body.key else "",
     )
 
 

@@ -21,7 +21,7 @@ from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_dry_run import preview_of
 from fleet.roles.control.device_queries import read_query
 from fleet.roles.control.job_orders import order_shape, stored_body
-from fleet.roles.control.job_policies import policy_of, target_of, terms_of_job
+from fleet.roles.control.job_policies import policy_of, states_to_retry, target_of, terms_of_job
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.desired import check_tools
 from fleet.roles.control.routes.device_calls import fit, shown
@@ -39,7 +39,7 @@ from fleet.wire.control.jobs import (
     RetryChoice,
 )
 from fleet.wire.control.shapes import ListPage, milliseconds_of, time_of, time_or_none
-from fleet.wire.job_states import EXECUTION_STATES, FAILURES, JobState
+from fleet.wire.job_states import EXECUTION_STATES, JobState
 
 JobId = Annotated[int, Path(ge=1, lt=2**62)]
 MOST_ACTIVE = 100
@@ -164,10 +164,7 @@ class JobRoutes:
 
         def steer(row: JobRow) -> dict[str, Any]:
             _allow(who, terms_of_job(row))
-            unsure = {"unknown"} if policy_of(row).repeatable else set()
-            states = set(body.states) if body.states is not None else {"error", "timed_out"} | unsure
-            if not states <= FAILURES:
-                raise Problem(422, "invalid", f"states that can be tried again are {', '.join(sorted(FAILURES))}")
+            states = states_to_retry(row, body.states)
             if row.expires <= milliseconds():
                 raise Problem(409, "expired", "the job has expired")
             after = _state(row, "running", "running", "paused", "halted", "done")
