@@ -16,6 +16,9 @@ UNDER_WAY: Final[tuple[ExecutionState, ...]] = ("sent", "verifying")
 FAILURES: Final[frozenset[ExecutionState]] = frozenset({"error", "unknown", "timed_out"})
 """What counts as a failure: that nobody knows whether it was done, too."""
 
+COMMAND: Final = "command"
+"""Name of the jobs that are commands of one device (`/v1/devices/{mac}/commands`); others cannot have it."""
+
 JobState = Literal["preparing", "running", "paused", "halted", "stopping", "done", "stopped", "scheduled"]
 """`scheduled`: it begins later. `preparing`: its devices are being written down. `halted`: it paused by itself.
 `stopping`: what was not handed over is cancelled, and the rest gets its outcome."""

@@ -3,6 +3,7 @@
 A job may have a million rows: they go slice by slice, and meanwhile nobody sees the job any more.
 """
 
+from itertools import product
 from typing import Final
 
 from sqlalchemy import delete, select, update
@@ -12,6 +13,7 @@ from fleet.adapters.sql.job_feed import JobFeed
 from fleet.adapters.sql.job_rows import DELETED, OVER
 from fleet.adapters.sql.job_schema import JOB, JOB_EXECUTION
 from fleet.adapters.sql.schema import TENANT
+from fleet.wire.job_states import COMMAND
 
 AT_ONCE: Final = 5_000
 """Rows of one transaction."""
@@ -29,17 +31,19 @@ class JobRemovals:
 
         Args:
             before: In ms since 1970.
-            most: Jobs of a tenant that are over and are kept.
+            most: Jobs of a tenant that are over and are kept, and as many commands.
         """
         over = JOB.c.state.in_(OVER)
         async with self._feed.writing() as connection:
             await connection.execute(update(JOB).where(over, JOB.c.ended < before).values(state=DELETED))
-            for tenant in (await connection.execute(select(TENANT.c.id))).scalars().all():
-                newest = select(JOB.c.id).where(JOB.c.tenant == tenant, over).order_by(JOB.c.id.desc())
+            tenants = (await connection.execute(select(TENANT.c.id))).scalars().all()
+            # Whoever may command a device, and make no job, shall displace no job.
+            for tenant, part in product(tenants, (JOB.c.name == COMMAND, JOB.c.name != COMMAND)):
+                mine = JOB.c.tenant == tenant, part, over
+                newest = select(JOB.c.id).where(*mine).order_by(JOB.c.id.desc())
                 last = (await connection.execute(newest.offset(most).limit(1))).scalar_one_or_none()
                 if last is not None:
-                    surplus = JOB.c.tenant == tenant, over, JOB.c.id <= last
-                    await connection.execute(update(JOB).where(*surplus).values(state=DELETED))
+                    await connection.execute(update(JOB).where(*mine, JOB.c.id <= last).values(state=DELETED))
 
     async def purge(self, now: int) -> bool:
         """Delete some rows of a job that nobody sees any more; return whether there may be more."""

@@ -5,11 +5,12 @@ from typing import Any, TypeVar
 
 from fleet.adapters.sql.image_rows import ImageRow, ImageRows
 from fleet.adapters.sql.job_rows import JobRow
-from fleet.roles.control.job_policies import COMMAND, body_of
+from fleet.roles.control.job_policies import body_of
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.services import ControlServices
 from fleet.wire.control.images import AssetsOrder, FirmwareOrder
 from fleet.wire.control.jobs import JobRequest
+from fleet.wire.job_states import COMMAND
 
 _Order = TypeVar("_Order", FirmwareOrder, AssetsOrder)
 

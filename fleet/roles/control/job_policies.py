@@ -13,10 +13,7 @@ from fleet.core.query.parser import parse
 from fleet.core.rollout import Policy, Stage
 from fleet.roles.control.problems import Problem
 from fleet.wire.control.jobs import JobPolicy, JobRequest
-from fleet.wire.job_states import FAILURES, ExecutionState
-
-COMMAND = "command"
-"""Name of the jobs that are commands of one device (`/v1/devices/{mac}/commands`); others cannot have it."""
+from fleet.wire.job_states import COMMAND, FAILURES, ExecutionState
 
 
 def body_of(job: JobRequest) -> dict[str, Any]:
@@ -70,8 +67,8 @@ def states_to_retry(job: JobRow, chosen: Collection[ExecutionState] | None) -> C
     """
     if job.name == COMMAND:
         raise Problem(409, "sent-once", "a command is sent at most once: make another one")
-    unsure = {"unknown"} if policy_of(job).repeatable else set()
-    states = set(chosen) if chosen is not None else {"error", "timed_out"} | unsure
+    sure = frozenset[ExecutionState]({"error", "timed_out"})
+    states = frozenset(chosen) if chosen is not None else FAILURES if policy_of(job).repeatable else sure
     if not states <= FAILURES:
         raise Problem(422, "invalid", f"states that can be tried again are {', '.join(sorted(FAILURES))}")
     return states

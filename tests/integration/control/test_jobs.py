@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
 from fleet.adapters.sql import job_removals
 from fleet.adapters.sql.audit_rows import AuditFilter, AuditRows
@@ -22,6 +22,7 @@ from fleet.roles.control.access import milliseconds
 from fleet.roles.control.leader import job_removal
 from fleet.roles.control.leader.job_removal import JobRemoval
 from fleet.wire.control.jobs import JobRequest
+from fleet.wire.job_states import COMMAND
 from fleet.wire.mcp import ToolSpec
 from tests.support.command_line import CommandLine, command_line
 from tests.support.control_operator import Operator
@@ -286,6 +287,11 @@ async def test_old_jobs_and_those_beyond_the_bound_are_deleted(
     assert await left() == [one.id for one in reversed(made[1:])]
     monkeypatch.setattr(job_removal, "MOST_JOBS", 1)
     assert await left() == [made[3].id, made[2].id]
+    async with stage.database.writing() as connection:
+        command = dict((await connection.execute(select(JOB).where(JOB.c.id == made[2].id))).one()._mapping)
+        rows = [{**command, "id": made[-1].id + number, "name": COMMAND} for number in (1, 2, 3)]
+        await connection.execute(insert(JOB), rows)
+    assert await left() == [made[-1].id + 3, made[3].id, made[2].id], "commands displace each other, and no job"
 
 
 async def test_arguments_are_checked_against_the_tool_of_a_device(

@@ -20,6 +20,9 @@ _PAUSE_SECONDS: Final = 0.01
 """Between two reads while messages come often, so that one read returns several: a read costs more than a message. An
 edge keeps the packets that come before their session."""
 
+READ_SECONDS: Final = 10.0
+"""About how long an edge's inbox has what the edge has read: it has what people said, and what was redacted."""
+
 T = TypeVar("T")
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -140,13 +143,23 @@ class Inboxes:
         Raises:
             Unavailable: Redis went away.
         """
-        name = keys.edge_inbox(edge)
+        name, clock = keys.edge_inbox(edge), asyncio.get_running_loop().time
+        emptied, kept = clock(), False
         while True:
+            if kept and clock() - emptied > READ_SECONDS:
+                await self._forget(name)
+                emptied, kept = clock(), False
             for _, entry, fields in await self._read({name: self._edge_position.get(name, "0")}):
-                self._edge_position[name] = entry
+                self._edge_position[name], kept = entry, True
                 command = self._open(EDGE_COMMANDS, entry, fields)
                 if command is not None:
                     yield command
+
+    async def _forget(self, name: str) -> None:
+        """Delete what was read of an edge's inbox."""
+        milliseconds, _, number = self._edge_position[name].partition("-")
+        beyond = f"{milliseconds}-{int(number) + 1}"
+        await self._store.ask(self._store.client.xtrim(name, minid=beyond, approximate=False))
 
     async def _read(self, after: dict[str, str]) -> list[tuple[str, str, dict[str, str]]]:
         """Wait for new entries in the streams; return the stream, id and fields of each."""

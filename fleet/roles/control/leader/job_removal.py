@@ -9,7 +9,7 @@ from fleet.adapters.sql.job_removals import JobRemovals
 from fleet.roles.control.access import milliseconds
 
 MOST_JOBS: Final = 1_000
-"""Jobs of a tenant that are over and are kept; the oldest ones go first."""
+"""Jobs of a tenant that are over and are kept, and as many commands; the oldest ones go first."""
 PAUSE_SECONDS: Final = 10.0
 _BETWEEN_SLICES: Final = 0.05
 """Others write meanwhile."""

@@ -10,7 +10,7 @@ from fleet.adapters.sql.job_rows import ACTIVE, ExecutionRow, JobRow, JobRows, N
 from fleet.core.permissions import DEVICES_COMMAND, DEVICES_DANGEROUS, DEVICES_READ
 from fleet.core.tool_policy import risk_of
 from fleet.roles.control.access import Who, milliseconds
-from fleet.roles.control.job_policies import COMMAND, body_of
+from fleet.roles.control.job_policies import body_of
 from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.device_calls import find_tool, fit, shown
@@ -20,6 +20,7 @@ from fleet.roles.control.services import ControlServices
 from fleet.wire.control.device_commands import CommandState, DeviceCommandRequest, DeviceCommandState
 from fleet.wire.control.jobs import JobPolicy, JobRequest
 from fleet.wire.control.shapes import ListPage, time_of
+from fleet.wire.job_states import COMMAND
 
 CommandId = Annotated[int, Path(ge=1, lt=2**62)]
 _SHOWN = 100

@@ -6,7 +6,7 @@ import pytest
 from fleet.adapters.redis import keys
 from fleet.adapters.redis.client.client import Streams
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.adapters.redis.shards.inbox import READ_SECONDS, Inboxes
 from fleet.wire.edge_messages import AnswerDoneEvent, CloseSessionCommand
 from tests.support.virtual_time import elapse
 
@@ -123,3 +123,26 @@ async def test_the_inbox_of_an_edge_that_is_gone_expires(store: Store) -> None:
     assert await store.client.exists(keys.edge_inbox("e1"))
     await elapse(keys.EDGE_INBOX_SECONDS)
     assert not await store.client.exists(keys.edge_inbox("e1"))
+
+
+async def test_an_edge_deletes_what_it_has_read_and_misses_nothing(store: Store) -> None:
+    inboxes, heard = Inboxes(store), list[str]()
+
+    async def read() -> None:
+        async for command in inboxes.read_edge("e1"):
+            heard.append(command.session)
+
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(read())
+        await inboxes.to_edge("e1", close("a"), close("b"))
+        await elapse(READ_SECONDS / 2)
+        assert heard == ["a", "b"] and await store.client.xlen(keys.edge_inbox("e1")) == 2
+        await elapse(READ_SECONDS)
+        assert await store.client.xlen(keys.edge_inbox("e1")) == 0
+        for number in range(100):
+            await inboxes.to_edge("e1", close(str(number)))
+            await elapse(READ_SECONDS / 20)
+        assert heard == ["a", "b", *map(str, range(100))]
+        assert 0 < await store.client.xlen(keys.edge_inbox("e1")) <= 30
+        assert await store.client.ttl(keys.edge_inbox("e1")) > 0
+        reading.cancel()
