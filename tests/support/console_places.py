@@ -55,7 +55,7 @@ PLACES: Final = {
     "alerts": "#/alerts",
     "alert": "#/alerts/1",
     "alert-rules": "#/alerts/rules",
-    "start": "#/start",
+    "start": "#/start/owner",
     "start-models": "#/start/models",
     "start-language": "#/start/language",
     "start-device": "#/start/device",
