@@ -8,11 +8,14 @@ from fleet.adapters.redis.client.store import Store
 from tests.support.front_client import FrontClient
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.mqtt_clients import Clients
+from tests.support.patience import API_STORE, lengthen
 from tests.support.redis_store import opened
 
 
 @pytest.fixture
-async def store(redis_url: str, patient: None) -> AsyncIterator[Store]:
+async def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Store]:
+    """A Redis for an api that waits for it as long as a test; `redis_url` lets the store do so."""
+    lengthen(monkeypatch, API_STORE)
     async with opened(redis_url) as store:
         yield store
 

@@ -16,6 +16,8 @@ API = (
     "fleet.roles.api.photo.UPLOAD_SECONDS",
     "fleet.roles.api.vision._LOOKUP_SECONDS",
 )
+API_STORE = tuple(limit for limit in API if limit.endswith(".STORE_SECONDS"))
+"""Those of them that bound what the store takes: a test of attacks keeps the others."""
 SQL = (
     "fleet.adapters.sql.alert_events.STATEMENT_SECONDS",
     "fleet.adapters.sql.database.LOOK_SECONDS",
