@@ -134,11 +134,17 @@ def test_the_volume_of_a_group_is_set_by_a_canary_that_halts(page: Page, site: C
     for mac in site.macs:
         site.run(store.ask(store.client.set(store.keys.tools(mac), site.run(pack_tools(TOOLS)))))
     go(page, "#/groups/1")
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_visible()
     page.get_by_role("link", name="Make a job").click()
     page.get_by_role("combobox", name="Tool").select_option("self.audio_speaker.set_volume")
     page.get_by_label("Exact value").fill("40")
     page.get_by_role("button", name="Next").click()
     page.get_by_role("button", name="Next").click()
+    online = site.run(site.ask("GET /v1/devices:counts?by=online&filter=tag.site=berlin"))["items"][0]["values"]
+    expect(page.get_by_label("First devices")).to_have_value(str(min(20, sum(online.values()) // 2)))
+    page.get_by_label("Stages").select_option("careful")
+    expect(page.get_by_label("First devices")).to_have_value("5")
+    page.get_by_label("Stages").select_option("usual")
     page.get_by_label("First devices").fill("4")
     page.get_by_label("Devices a second").fill("1000")
     page.get_by_role("button", name="Begin", exact=True).click()
