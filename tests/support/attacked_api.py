@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
+import pytest
+from fastapi import FastAPI
 
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
@@ -21,6 +23,7 @@ from fleet.roles.api.settings import ApiSettings
 from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, headers
 from tests.support.descriptors import Descriptors
+from tests.support.patience import API_STORE, lengthen
 
 OTA, ACTIVATE = "/xiaozhi/ota/", "/xiaozhi/ota/activate"
 LIMIT = 240
@@ -81,6 +84,15 @@ async def attacked_api(
     bounds = bounds or Bounds(head=LIMIT, unread=LIMIT)
     server = HttpServer(app, "127.0.0.1", 0, bounds=bounds, proxies=loaded.trusted_proxies)
     url = f"http://127.0.0.1:{server.port}"
+    with pytest.MonkeyPatch.context() as patch:
+        # That it answers counts here, not how soon Redis does.
+        lengthen(patch, API_STORE)
+        async with _attacked(app, server, url) as site:
+            yield site
+
+
+@asynccontextmanager
+async def _attacked(app: FastAPI, server: HttpServer, url: str) -> AsyncIterator[AttackedApi]:
     async with running("api", server.run), _client(url, None) as client, _client(url, "127.0.0.2") as neighbour:
         site = AttackedApi(client, neighbour, app.state.counts, server)
         await site.serves()

@@ -17,6 +17,8 @@ from fleet.adapters.speech.opus import Encoder
 from fleet.wire import packet
 
 LIMIT = 240.0
+_LOUD, _SILENT = 60, 4
+"""Bytes of a datagram with speech at least, and datagrams without it after the end of speech."""
 TOPIC = "fleet/up/7/02:00:00:00:00:01"
 
 
@@ -120,6 +122,15 @@ class ScriptedServer:
         async with asyncio.timeout(LIMIT):
             while len(self.datagrams) < count:
                 await self._change()
+
+    async def expect_speech(self, after: int = 0) -> None:
+        """Wait until, after so many datagrams, somebody has spoken and then been silent."""
+
+        def spoken() -> bool:
+            loud = [len(datagram) > _LOUD for datagram in self.datagrams[after:]]
+            return any(loud) and not any(loud[-_SILENT:])
+
+        await self.expect_change(spoken)
 
     async def expect_connects(self, count: int) -> None:
         async with asyncio.timeout(LIMIT):

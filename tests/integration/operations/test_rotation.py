@@ -17,13 +17,15 @@ from fleet.wire.identity import CredentialKeys, parse_username
 from fleet.wire.topics import down_topic
 from tests.support.api_server import BODY, api_client, headers
 from tests.support.known_device import note_device
+from tests.support.patience import API, lengthen
 from tests.support.redis_store import opened
 
 ONLINE, BUSY, AWAY = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03"
 
 
 @pytest.fixture
-async def store(redis_url: str) -> AsyncIterator[Store]:
+async def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Store]:
+    lengthen(monkeypatch, API)
     async with opened(redis_url) as store:
         yield store
 

@@ -43,7 +43,7 @@ class AnsweringServer:
             await server.expect(type="hello")
             server.welcome()
             await server.expect(type="listen", state="start")
-            await server.expect_datagrams(33 + 20)
+            await server.expect_speech(after=33)
             server.send(type="stt", session_id=server.session, text="hello")
             if self._flawed:
                 server.send(type="tts", session_id=server.session)

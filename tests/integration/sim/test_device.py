@@ -61,6 +61,7 @@ async def test_a_whole_conversation_by_wake_word(server: ScriptedServer) -> None
         await server.expect_datagrams(33)
         started = await server.expect(type="listen", state="start")
         assert started["mode"] == "auto"
+        await server.expect_speech(after=33)
         await answer(server, device, heard=33 + 12)
         await server.expect(type="listen", state="start")
         await server.expect(type="goodbye", session_id=server.session)

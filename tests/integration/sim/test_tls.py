@@ -23,6 +23,7 @@ from fleet.workbench.sim.profiles.profile import find_profile
 from fleet.workbench.sim.scripted.device import ScriptedDevice
 from tests.support.certificates import Pki, firmware_address
 from tests.support.mosquitto_server import MosquittoServer
+from tests.support.patience import API, lengthen
 from tests.support.redis_store import opened
 
 MAC = "02:00:00:77:01:01"
@@ -42,7 +43,8 @@ async def site(store: Store, keys: CredentialKeys, broker: MosquittoServer, pki:
 
 
 @pytest.fixture
-async def store(redis_url: str) -> AsyncIterator[Store]:
+async def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Store]:
+    lengthen(monkeypatch, API)
     async with opened(redis_url) as store:
         yield store
 
@@ -80,4 +82,5 @@ async def test_conformance_reaches_a_server_of_a_private_authority(
     observer = Observer(lambda _: None, lambda _: None)
     async with site(store, keys, plain_broker, pki, host) as ota, asyncio.timeout(240):
         results = await run_all(tasks, Setup(ota, tls=pki.client), observer, 2)
-    assert {result.id: result.outcome for result in results} == dict.fromkeys(["O1", "O10", "O11", "M3"], "passed")
+    outcomes = {result.id: result.outcome for result in results}
+    assert outcomes == dict.fromkeys(["O1", "O10", "O11", "M3"], "passed"), [result.seen for result in results]

@@ -354,7 +354,7 @@ async def test_what_an_operator_enters_at_the_api_the_device_does_and_both_are_t
         asyncio.TaskGroup() as group,
     ):
         posted = api.post(
-            f"/devices/{mac}/input?wait=10",
+            f"/devices/{mac}/input?wait=120",
             json={"text": "how loud is it", "language": "en"},
             headers={"Authorization": f"Bearer {token}"},
         )
