@@ -47,9 +47,15 @@ def test_role_is_named_among_the_readers_of_its_settings(role: str) -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_role_reads_every_setting_of_its_slice(role: str) -> None:
-    read = {
-        node.attr for _, tree in trees(f"roles/{role}") for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+    own = [tree for _, tree in trees(f"roles/{role}")]
+    used = {
+        f"{node.module.replace('.', '/')}.py"
+        for tree in own
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
     }
+    core = [tree for path, tree in trees("core") if f"fleet/{path}" in used]
+    read = {node.attr for tree in (*own, *core) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert {field.name for field in dataclasses.fields(ROLES[role])} <= read
 
 
