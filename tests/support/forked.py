@@ -30,11 +30,14 @@ class Forked:
         words: The command line after `fleet`.
         environment: Its whole environment; what the loader reads (LD_PRELOAD) comes too late.
         stdout: Whether `written` also has what it writes to standard output, besides standard error.
+        patient: Whether it waits longer for Redis and the database than in production; not if Redis is gone for good.
     """
 
-    def __init__(self, words: Sequence[str], environment: Mapping[str, str], *, stdout: bool = False) -> None:
+    def __init__(
+        self, words: Sequence[str], environment: Mapping[str, str], *, stdout: bool = False, patient: bool = True
+    ) -> None:
         reading, writing = _CONTEXT.Pipe(duplex=False)
-        self._process = _CONTEXT.Process(target=_run, args=(list(words), dict(environment), writing, stdout))
+        self._process = _CONTEXT.Process(target=_run, args=(list(words), dict(environment), writing, stdout, patient))
         self._process.start()
         writing.close()
         self.written = os.fdopen(os.dup(reading.fileno()), encoding="utf-8")
@@ -70,7 +73,7 @@ class Forked:
         return code
 
 
-def _run(words: list[str], environment: dict[str, str], writing: Connection, stdout: bool) -> None:
+def _run(words: list[str], environment: dict[str, str], writing: Connection, stdout: bool, patient: bool) -> None:
     for stream in (1, 2) if stdout else (2,):
         os.dup2(writing.fileno(), stream)
     writing.close()
@@ -80,5 +83,6 @@ def _run(words: list[str], environment: dict[str, str], writing: Connection, std
     from fleet.cli import main
     from tests.support.patient_fleet import be_patient
 
-    be_patient()
+    if patient:
+        be_patient()
     main()

@@ -30,10 +30,12 @@ class GatewayProcess:
 
     Args:
         directory: Its home: without settings everything that it keeps is below it.
+        patient: See `Forked`.
         settings: Environment variables; nothing else of fleet's is taken from this process.
     """
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    def __init__(self, directory: Path, *, patient: bool = True, **settings: str) -> None:
+        self._patient = patient
         self.port = free_port()
         self.written: list[str] = []
         outside = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
@@ -56,7 +58,7 @@ class GatewayProcess:
 
     def start(self) -> None:
         """Start it and return when it accepts connections; fail the test when it does not."""
-        self._process = Forked(["gateway"], self._environment, stdout=True)
+        self._process = Forked(["gateway"], self._environment, stdout=True, patient=self._patient)
         threading.Thread(target=self._read, daemon=True).start()
         give_up = time.monotonic() + START_SECONDS
         while not accepts(self.port):
@@ -92,9 +94,9 @@ class GatewayProcess:
 
 
 @contextmanager
-def gateway_process(directory: Path, **settings: str) -> Iterator[GatewayProcess]:
+def gateway_process(directory: Path, *, patient: bool = True, **settings: str) -> Iterator[GatewayProcess]:
     """Run a gateway until the end of the block; it accepts connections when the block begins."""
-    process = GatewayProcess(directory, **settings)
+    process = GatewayProcess(directory, patient=patient, **settings)
     try:
         process.start()
         yield process

@@ -140,7 +140,7 @@ async def test_without_redis_texts_are_answered_and_sessions_are_errors(
     server.start()
     try:
         settings = {"LLM_BASE_URL": llm.url, "FLEET_REDIS_URL": server.url, "LLM_ENABLE_CONTEXT": "true"}
-        with gateway_process(tmp_path_factory.mktemp("without_redis"), **settings) as process:
+        with gateway_process(tmp_path_factory.mktemp("without_redis"), patient=False, **settings) as process:
             async with gateway_client(process.url) as client:
                 await client.turn("还有数据库")
                 server.kill()
