@@ -44,7 +44,9 @@ async def store(settings: dict[str, Any]) -> AsyncIterator[Store]:
 async def device(settings: dict[str, Any], mac: str) -> AsyncIterator[Callable[[dict[str, Any]], Any]]:
     """Connect a device; give what sends its messages."""
     address = broker_address(settings["mqtt_url"], load(**settings).tls_ca)
-    async with MqttProbe.to(address, CredentialKeys(settings["keys"]).issue("device", mac)) as line:
+    # An older password is refused once the workers have said so.
+    who = CredentialKeys(settings["keys"]).issue("device", mac, policy="first", generation=1)
+    async with MqttProbe.to(address, who) as line:
         yield lambda message: line.publish(up_topic(mac), json.dumps(message).encode())
 
 
