@@ -90,6 +90,20 @@ def registry(
 
 
 @app.command()
+def job_rows(
+    devices: Annotated[int, typer.Option(min=100, max=10_000_000, help="Rows; seven of ten are online.")] = 1_000_000,
+    rate: Annotated[float, typer.Option(min=1, max=5_000, help="Devices a second.")] = 5_000,
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="The job is stopped then.")] = 60.0,
+    json_file: JsonFile = None,
+) -> None:
+    """A job over very many rows, whose shards' owners answer at once without devices."""
+    from tests.benchmarks.job_rows import JobRowsExperiment, show_job_rows
+
+    experiment = JobRowsExperiment(seconds=seconds, repeats=1, devices=devices, rate=rate)
+    run(experiment, show_job_rows, json_file)
+
+
+@app.command()
 def announcements(
     devices: Annotated[int, typer.Option(min=10, max=100_000, help="Devices that are connected.")] = 1_000,
     busy: Annotated[int, typer.Option(min=0, max=10_000, help="Devices that play another clip meanwhile.")] = 20,

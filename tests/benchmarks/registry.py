@@ -83,7 +83,7 @@ class RegistryExperiment(Experiment[list[RegistryResult]]):
         found: list[RegistryResult] = []
         for engine in self.engines:
             with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
-                async with _database(engine, Path(name)) as address:
+                async with database_of(engine, Path(name)) as address:
                     progress(f"{engine}: making {self.devices} devices")
                     await make_registry(address, self.devices)
                     progress(f"{engine}: searching")
@@ -188,7 +188,7 @@ async def serve_registry(address: str, folder: Path, devices: int) -> AsyncItera
         "FLEET_DATA_DIR": str(folder / "data"),
         "FLEET_RATE_CONTROL": "100000/100000",
         "FLEET_METRICS_PORT": "none",
-        "FLEETSHARDS": str(SHARDS),
+        "FLEET_SHARDS": str(SHARDS),
     }
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(run_redis(folder, redis, folder / "redis.log", keep=False))
@@ -198,7 +198,7 @@ async def serve_registry(address: str, folder: Path, devices: int) -> AsyncItera
 
 
 @asynccontextmanager
-async def _database(engine: Engine, folder: Path) -> AsyncIterator[str]:
+async def database_of(engine: Engine, folder: Path) -> AsyncIterator[str]:
     if engine == "sqlite":
         yield f"sqlite:///{folder / 'control.db'}"
         return
