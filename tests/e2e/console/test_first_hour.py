@@ -106,7 +106,7 @@ class Stranger:
         self.page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("pirate")
         self.page.get_by_role("dialog").get_by_role("button", name="Add").click()
         self.page.get_by_role("textbox", name="Prompt").fill(PROMPT)
-        self.page.get_by_role("textbox", name="Voice").fill(VOICE)
+        self.page.get_by_role("combobox", name="Voice").fill(VOICE)
         self.page.get_by_role("button", name="Save the draft").click()
         expect(self.page.get_by_text("The draft is saved")).to_be_visible(timeout=LIMIT)
         self.page.get_by_role("button", name="Publish").click()
