@@ -30,6 +30,8 @@ _LONGEST_SECONDS: Final = 600.0
 _LOOK_SECONDS: Final = 1.0
 _REST: Final = 0.05
 """Share of a core: above it control still compares its rows with Redis."""
+_REST_SECONDS: Final = 60.0
+"""Longest wait for that: with a million rows it takes a quarter of an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class JobRowsResult:
     """Outcomes that control stored in a second."""
     ended: int
     failed: int
+    control_idle: float
+    """Share of a core that control used before; it is subtracted."""
     cpu_us: dict[str, float]
     """CPU of an execution by part."""
     redis_bytes: tuple[int, int]
@@ -105,9 +109,15 @@ class JobRowsExperiment(Experiment[JobRowsResult]):
         counts = measured.result.counts
         ended = counts.ok + counts.error + counts.unknown
         cpu = {part: seconds / max(ended, 1) * 1e6 for part, seconds in measured.cpu.items()}
-        failed = counts.error + counts.unknown
         return JobRowsResult(
-            self.devices, ready - begun, ended / measured.seconds, ended, failed, cpu, (kept, max(kept, most))
+            devices=self.devices,
+            begun_seconds=ready - begun,
+            rate=ended / measured.seconds,
+            ended=ended,
+            failed=counts.error + counts.unknown,
+            control_idle=meter.idle["control"],
+            cpu_us=cpu,
+            redis_bytes=(kept, max(kept, most)),
         )
 
 
@@ -117,7 +127,7 @@ def _check(seconds: float) -> None:
 
 
 async def _rest(meter: CpuMeter) -> None:
-    until = time.perf_counter() + _LONGEST_SECONDS
+    until = time.perf_counter() + _REST_SECONDS
     await meter.rest(5.0)
     while meter.idle["control"] > _REST and time.perf_counter() < until:
         await meter.rest(5.0)
@@ -133,5 +143,7 @@ def show_job_rows(console: Console, found: JobRowsResult) -> None:
     figures = (f"{found.begun_seconds:.1f} s", f"{found.rate:,.0f}", f"{found.ended:,}", str(found.failed))
     table.add_row(f"{found.devices:,}", *figures, *(f"{us:.0f}" for us in found.cpu_us.values()))
     console.print(table)
+    if found.control_idle > _REST:
+        console.print(f"control used {found.control_idle:.0%} of a core before, for its comparison with Redis")
     before, most = (size / 2**20 for size in found.redis_bytes)
     console.print(f"Redis kept {before:.0f} MiB, then at most {most - before:.1f} more; wanted: {MARKS}")
