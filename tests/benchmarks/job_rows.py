@@ -18,6 +18,7 @@ from fleet.client.client import AsyncFleetClient
 from fleet.ground.errors import Unavailable
 from fleet.wire.control.jobs import Job, JobRequest
 from fleet.workbench.bench.experiment import Experiment, Progress
+from fleet.workbench.bench.jobs import AT_REST
 from fleet.workbench.bench.usage import CpuMeter
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.local_servers.process import run_program
@@ -28,10 +29,8 @@ MARKS: Final = "10 s, 20 MiB, 5,000 a second"
 _WINDOW: Final = 10_000
 _LONGEST_SECONDS: Final = 600.0
 _LOOK_SECONDS: Final = 1.0
-_REST: Final = 0.05
-"""Share of a core: above it control still compares its rows with Redis."""
 _REST_SECONDS: Final = 60.0
-"""Longest wait for that: with a million rows it takes a quarter of an hour."""
+"""Longest wait until control has compared its rows with Redis: with a million rows it takes a quarter of an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class JobRowsExperiment(Experiment[JobRowsResult]):
             about = await store.info("server")
             meter = CpuMeter({"control": [site.pid], "redis": [about["process_id"]], "owners": [owners.pid]})
             progress("control comes to rest")
-            await _rest(meter)
+            await meter.settle("control", AT_REST, 5.0, _REST_SECONDS)
             progress("a job")
             return await self._job(client, store, meter)
 
@@ -126,13 +125,6 @@ def _check(seconds: float) -> None:
         raise Unavailable(f"the job did not begin within {seconds:.0f} s")
 
 
-async def _rest(meter: CpuMeter) -> None:
-    until = time.perf_counter() + _REST_SECONDS
-    await meter.rest(5.0)
-    while meter.idle["control"] > _REST and time.perf_counter() < until:
-        await meter.rest(5.0)
-
-
 async def _data(store: "redis.asyncio.Redis") -> int:
     return cast("int", (await store.info("memory"))["used_memory"])
 
@@ -143,7 +135,7 @@ def show_job_rows(console: Console, found: JobRowsResult) -> None:
     figures = (f"{found.begun_seconds:.1f} s", f"{found.rate:,.0f}", f"{found.ended:,}", str(found.failed))
     table.add_row(f"{found.devices:,}", *figures, *(f"{us:.0f}" for us in found.cpu_us.values()))
     console.print(table)
-    if found.control_idle > _REST:
+    if found.control_idle > AT_REST:
         console.print(f"control used {found.control_idle:.0%} of a core before, for its comparison with Redis")
     before, most = (size / 2**20 for size in found.redis_bytes)
     console.print(f"Redis kept {before:.0f} MiB, then at most {most - before:.1f} more; wanted: {MARKS}")

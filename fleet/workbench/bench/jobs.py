@@ -210,11 +210,7 @@ class JobsExperiment(Experiment[JobsFigures]):
 
 async def settle(site: JobSite) -> None:
     """Measure what all use at rest, once control has written what the boots have left."""
-    clock = asyncio.get_running_loop().time
-    until = clock() + _END_SECONDS
-    await site.meter.rest(_REST_SECONDS)
-    while site.meter.idle["control"] > AT_REST and clock() < until:
-        await site.meter.rest(_REST_SECONDS)
+    await site.meter.settle("control", AT_REST, _REST_SECONDS, _END_SECONDS)
 
 
 def _is_through(job: Job) -> bool:

@@ -82,6 +82,20 @@ class CpuMeter:
         rest = await self.during(asyncio.sleep(seconds))
         self.idle = {part: cpu / rest.seconds for part, cpu in rest.cpu.items()}
 
+    async def settle(self, part: str, share: float, window: float, longest: float) -> None:
+        """Measure `idle` until a part uses at most so much of a core, for at most so many seconds.
+
+        Args:
+            part: That may still have work.
+            share: Of a core.
+            window: Seconds of each measurement.
+            longest: Seconds after which no further measurement begins.
+        """
+        until = time.perf_counter() + longest
+        await self.rest(window)
+        while self.idle[part] > share and time.perf_counter() < until:
+            await self.rest(window)
+
     async def during(self, work: Awaitable[T]) -> Measured[T]:
         """Await some work and return its result with what it cost."""
         before, begun = self.look(), time.perf_counter()

@@ -57,7 +57,6 @@ def turn_data(
         agent=facts.agent,
         language=facts.language,
         typed=facts.typed,
-        # Before the user's words stands what was said to him first, with a request of its own.
         user=asked[:LONGEST_TEXT] if recorded else "",
         answer=" ".join(text for text in said if text)[:LONGEST_TEXT],
         speech_ms=facts.speech_ms,
