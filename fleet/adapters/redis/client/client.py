@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 
-from redis.asyncio import ConnectionPool, Redis, Sentinel, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio import ConnectionPool, Redis, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.client import Pipeline
 from redis.asyncio.connection import Connection
 from redis.asyncio.retry import Retry
@@ -17,6 +17,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from fleet.adapters.redis.client.pipeline import PipelinedConnection, Words
 from fleet.adapters.redis.client.retries import CONNECT_SECONDS, RetryPolicy
+from fleet.adapters.redis.client.sentinels import Sentinels
 from fleet.adapters.redis.client.url import RedisAddress, RedisLogin
 
 WAIT_MS = 50
@@ -96,7 +97,7 @@ class ServerClient(Redis):
     retries: RetryPolicy
     batch_retries: RetryPolicy
     """A policy of its own, so that batches take no places from single commands."""
-    sentinels: Sentinel | None
+    sentinels: Sentinels | None
     pipelined: CommandConnection
     limit: float
     """Longest time of one attempt in seconds."""
@@ -213,7 +214,7 @@ def connect_server(address: RedisAddress, places: int, answer: float) -> ServerC
     options = {**connection_options(address), "db": address.database, "max_connections": 2 * places}
     sentinels = None
     if address.kind == "sentinel":
-        sentinels = Sentinel(list(address.hosts), sentinel_kwargs=_sentinel_options(address))  # type: ignore[no-untyped-call]
+        sentinels = Sentinels(address.hosts, _sentinel_options(address))
         pool = _sentinel_pool(address.sentinel_service, sentinels, **options, **_tls(address))
     elif address.socket:
         del options["socket_keepalive"]
