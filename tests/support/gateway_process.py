@@ -39,7 +39,8 @@ class GatewayProcess:
         self.port = free_port()
         self.written: list[str] = []
         outside = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
-        self._settings = {"CLOUD_PORT": str(self.port), **settings}
+        # Where its Redis is, if it has one of its own. HOME would come too late: the default was made before the fork.
+        self._settings = {"CLOUD_PORT": str(self.port), "FLEET_DATA_DIR": str(directory), **settings}
         self._environment = outside | {"HOME": str(directory)} | self._settings
         self._process: Forked | None = None
 
