@@ -4,6 +4,8 @@ from fleet.client.call import Call, Nothing
 from fleet.wire.control.agents import (
     Agent,
     AgentChange,
+    AgentPreview,
+    AgentTrial,
     AgentVersion,
     Assignment,
     AssignmentPreview,
@@ -16,7 +18,7 @@ from fleet.wire.control.agents import (
     Trial,
     TrialAnswer,
 )
-from fleet.wire.control.shapes import ListPage
+from fleet.wire.control.shapes import USUAL_MOST, ListPage
 
 
 def listing(limit: int = 500) -> Call[ListPage[Agent]]:
@@ -39,19 +41,24 @@ def change(agent: int, wanted: AgentChange) -> Call[Agent]:
     return Call("PATCH", f"/agents/{agent}", Agent, body=wanted)
 
 
-def remove(agent: int) -> Call[Nothing]:
-    """Delete an agent; its devices get the next agent that is theirs."""
-    return Call("DELETE", f"/agents/{agent}", Nothing)
+def remove(agent: int, most: int = USUAL_MOST) -> Call[Nothing]:
+    """Delete an agent; its devices get the next agent that is theirs. It is refused if more than `most` have it."""
+    return Call("DELETE", f"/agents/{agent}", Nothing, {"most": most})
 
 
-def publish(agent: int) -> Call[AgentVersion]:
-    """Make the draft the version that counts."""
-    return Call("POST", f"/agents/{agent}:publish", AgentVersion)
+def publish(agent: int, most: int | None = None) -> Call[AgentVersion]:
+    """Make the draft the version that counts; refused if more devices than `most` have the agent."""
+    return Call("POST", f"/agents/{agent}:publish", AgentVersion, {} if most is None else {"most": most})
 
 
-def roll_back(agent: int, number: int) -> Call[AgentVersion]:
-    """Let an earlier version count again."""
-    return Call("POST", f"/agents/{agent}:rollback", AgentVersion, body=Rollback(number=number))
+def roll_back(agent: int, number: int, most: int | None = None) -> Call[AgentVersion]:
+    """Let an earlier version count again; refused if more devices than `most` have the agent."""
+    return Call("POST", f"/agents/{agent}:rollback", AgentVersion, body=Rollback(number=number, most=most))
+
+
+def preview_change(agent: int, *, deleted: bool = False) -> Call[AgentPreview]:
+    """Read which devices have an agent, before another version of it counts or it is deleted."""
+    return Call("POST", f"/agents/{agent}:preview", AgentPreview, body=AgentTrial(deleted=deleted))
 
 
 def versions(agent: int, limit: int = 100) -> Call[ListPage[AgentVersion]]:

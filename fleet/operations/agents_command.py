@@ -12,11 +12,13 @@ from fleet.ground.terminal import visible
 from fleet.operations import assignments_command
 from fleet.operations.connect import operation
 from fleet.operations.control_access import open_control
+from fleet.operations.dry_runs import MostUsers, UsersDryRun, print_users
 from fleet.operations.inputs import checked, read_document, with_fields
 from fleet.operations.json_output import AsJson, print_json, print_result
 from fleet.operations.listing import Value, print_list
 from fleet.operations.named_objects import find_agent
 from fleet.wire.control.agents import Agent, AgentChange, AgentVersion, NewAgent, Rollback, Trial
+from fleet.wire.control.shapes import USUAL_MOST
 
 app = typer.Typer(
     help="Agents: list, show, create, edit, try, publish, roll back, assign, remove.", no_args_is_help=True
@@ -103,10 +105,20 @@ async def edit(  # noqa: PLR0913 - the arguments are the command line
 
 @app.command()
 @operation
-async def publish(settings: Settings, name: Name, as_json: AsJson = False) -> None:
+async def publish(
+    settings: Settings,
+    name: Name,
+    most: MostUsers = USUAL_MOST,
+    dry_run: UsersDryRun = False,
+    as_json: AsJson = False,
+) -> None:
     """Let the draft count: from the next turn on, on all processes."""
     async with open_control(settings) as control:
-        made = await control.send(agents.publish((await find_agent(control, name)).id))
+        agent = await find_agent(control, name)
+        if dry_run:
+            print_users(await control.send(agents.preview_change(agent.id)), as_json=as_json)
+            return
+        made = await control.send(agents.publish(agent.id, most))
     _report(made, f"version {made.number} of {visible(name)} counts", as_json=as_json)
 
 
@@ -116,12 +128,18 @@ async def rollback(
     settings: Settings,
     name: Name,
     number: Annotated[int, typer.Argument(min=1, help="Number of the version that is to count again.")],
+    most: MostUsers = USUAL_MOST,
+    dry_run: UsersDryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Let an earlier version count again; the draft stays."""
     number = checked(Rollback, {"number": number}).number
     async with open_control(settings) as control:
-        made = await control.send(agents.roll_back((await find_agent(control, name)).id, number))
+        agent = await find_agent(control, name)
+        if dry_run:
+            print_users(await control.send(agents.preview_change(agent.id)), as_json=as_json)
+            return
+        made = await control.send(agents.roll_back(agent.id, number, most))
     _report(made, f"version {made.number} of {visible(name)} counts", as_json=as_json)
 
 
@@ -156,11 +174,20 @@ async def try_draft(
 
 @app.command()
 @operation
-async def remove(settings: Settings, name: Name, as_json: AsJson = False) -> None:
+async def remove(
+    settings: Settings,
+    name: Name,
+    most: MostUsers = USUAL_MOST,
+    dry_run: UsersDryRun = False,
+    as_json: AsJson = False,
+) -> None:
     """Delete an agent with its versions; its devices get the next agent that is theirs."""
     async with open_control(settings) as control:
         found = await find_agent(control, name)
-        await control.send(agents.remove(found.id))
+        if dry_run:
+            print_users(await control.send(agents.preview_change(found.id, deleted=True)), as_json=as_json)
+            return
+        await control.send(agents.remove(found.id, most))
     _report(found, f"{visible(name)} is removed", as_json=as_json)
 
 

@@ -11,19 +11,18 @@ from fleet.ground.settings import Settings
 from fleet.ground.terminal import plural, visible
 from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
-from fleet.operations.dry_runs import skip_lines
+from fleet.operations.dry_runs import DryRun, Most, print_change
 from fleet.operations.json_output import AsJson, print_result
 from fleet.operations.listing import print_list
 from fleet.operations.named_objects import find_agent, find_group
-from fleet.wire.control.agents import USUAL_MOST, AssignmentTrial, NewAssignment, Settled
+from fleet.wire.control.agents import AssignmentTrial, NewAssignment, Settled
+from fleet.wire.control.shapes import USUAL_MOST
 
 app = typer.Typer()
 
 Device = Annotated[str, typer.Option(help="MAC of the device.")]
 OfGroup = Annotated[str, typer.Option(help="Name of the group.")]
 Site = Annotated[bool, typer.Option("--site", help="All devices that have no other agent.")]
-Most = Annotated[int, typer.Option(min=0, help="Refuse it if more devices would get another agent.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which devices would get another agent.")]
 
 
 @app.command()
@@ -86,10 +85,7 @@ async def assignments(settings: Settings, as_json: AsJson = False) -> None:
 
 async def _preview(control: AsyncFleetClient, whom: NewAssignment, agent: int | None, *, as_json: bool) -> None:
     found = await control.send(agents.preview(AssignmentTrial(**whom.model_dump(), agent=agent)))
-    talking = f", {found.talking} of them with their next turn in a conversation" if found.talking else ""
-    lines = [f"{plural(found.changing, 'device')} of {found.devices} would get another agent{talking}"]
-    lines += skip_lines(found.skipped, "keep theirs")
-    print_result("previews", [found], "\n".join(lines), as_json=as_json)
+    print_change(found, as_json=as_json)
 
 
 async def _whom(

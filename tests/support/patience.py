@@ -30,6 +30,7 @@ SQL = (
     "fleet.adapters.sql.engines.STATEMENT_SECONDS",
     "fleet.adapters.sql.engines.WAIT_SECONDS",
     "fleet.adapters.sql.job_feed.STATEMENT_SECONDS",
+    "fleet.adapters.sql.job_targets.BOUND_SECONDS",
 )
 
 

@@ -1,6 +1,7 @@
 """Writes down which devices a job has: slice by slice, so that neither readers nor the one writer of SQLite wait."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,11 +16,14 @@ from fleet.adapters.sql.upserts import insert_if_absent
 from fleet.core.job_order import BUCKET, PRIME, TIER, JobOrder
 from fleet.core.query.conditions import Condition
 from fleet.core.user_tools import user_tool
+from fleet.ground.errors import SlowQuery
 from fleet.wire.job_states import EXECUTION_STATES
 
 QUEUED, SKIPPED = EXECUTION_STATES.index("queued"), EXECUTION_STATES.index("skipped")
 SLICE: Final = 10_000
 """Devices of one transaction; with SQLite it takes about a tenth of a second."""
+BOUND_SECONDS: Final = 2.0
+"""Limit of a count of devices that are perhaps concerned."""
 NO_TOOL, REVOKED = "the device has no such tool", "the device is revoked"
 
 
@@ -41,12 +45,16 @@ class JobTarget:
 
 @dataclass(frozen=True, slots=True)
 class TargetCounts:
-    """How many devices there are, are connected, and are skipped, by reason; `ready` are connected and not skipped."""
+    """How many devices there are, are connected, and are skipped, by reason; `ready` are connected and not skipped.
+
+    Without `counted`, that took too long: then `devices` are as many as it can be, and of the others nothing is known.
+    """
 
     devices: int
     online: int
     skipped: Mapping[str, int]
     ready: int
+    counted: bool = True
 
     @property
     def reached(self) -> int:
@@ -81,6 +89,44 @@ class JobTargets:
         skipped = {row.reason: row.n for row in rows if row.reason}
         ready = sum(row.up for row in rows if not row.reason)
         return TargetCounts(sum(row.n for row in rows), sum(row.up for row in rows), skipped, ready)
+
+    async def count_at_most(self) -> TargetCounts:
+        """Count the devices; if that takes too long, return how many these are at most.
+
+        Raises:
+            Unavailable: The database does not answer, or not even that in time.
+        """
+        try:
+            return await self.count()
+        except SlowQuery:
+            # Why a device would be skipped may take long, also which devices are meant; how many there are does not.
+            for condition in (self._clause(self._target.condition), true()):
+                with suppress(SlowQuery):
+                    return await self._bound(condition)
+            raise
+
+    async def count_by(self, value: ColumnElement[str]) -> Mapping[str, int]:
+        """Count the devices that are not skipped by a text of their rows.
+
+        Raises:
+            Unavailable: The database does not answer, or not in time.
+        """
+        named = value.label("value")
+        counted = self._matching(named, func.count().label("n")).where(self._reason() == "").group_by(named)
+        rows = await self._database.look(
+            lambda connection: list(connection.execute(counted)), tenant=self._target.tenant
+        )
+        return {row.value: row.n for row in rows}
+
+    async def _bound(self, condition: Clause) -> TargetCounts:
+        online = func.coalesce(func.sum(case((DEVICE.c.online, 1), else_=0)), 0)
+        counted = select(func.count().label("n"), online.label("up")).where(
+            DEVICE.c.tenant == self._target.tenant, condition
+        )
+        row = await self._database.look(
+            lambda connection: connection.execute(counted).one(), tenant=self._target.tenant, seconds=BOUND_SECONDS
+        )
+        return TargetCounts(row.n, row.up, {}, 0, counted=False)
 
     async def connected(self, counts: TargetCounts, most: int) -> list[int]:
         """Return the devices that are connected and not skipped, as numbers; of more than `most` a fair sample of them.

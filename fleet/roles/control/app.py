@@ -51,6 +51,7 @@ from fleet.roles.control.routes.job_executions import JobExecutionRoutes
 from fleet.roles.control.routes.jobs import JobRoutes
 from fleet.roles.control.routes.me import MeRoutes
 from fleet.roles.control.routes.openapi import OpenApiRoutes
+from fleet.roles.control.routes.previews import PreviewRoutes
 from fleet.roles.control.routes.providers import ProvidersRoutes
 from fleet.roles.control.routes.session import SessionRoutes
 from fleet.roles.control.routes.system import SystemRoutes
@@ -65,7 +66,7 @@ from fleet.roles.control.voice_devices import VoiceDevices
 from fleet.wire.identity import CredentialKeys
 
 _NOUNS = (
-    *(AgentsRoutes, AssignmentsRoutes, ProvidersRoutes),
+    *(AgentsRoutes, AssignmentsRoutes, PreviewRoutes, ProvidersRoutes),
     *(AccountsRoutes, AuditRoutes, MeRoutes, SessionRoutes, SystemRoutes, TokensRoutes),
     *(AlertRoutes, ConversationRoutes, EventRoutes, UsageRoutes),
     *(ClaimRoutes, DeviceRoutes, DecisionRoutes, EndRoutes, FileRoutes, GroupRoutes),

@@ -41,7 +41,8 @@ def complete(operation: dict[str, Any], route: ControlRoute) -> None:
 
 def _headers(route: ControlRoute) -> list[str]:
     terms = route.terms
-    keyed = not _CHANGING.isdisjoint(route.methods or ()) and terms.scope != OPEN and not terms.streamed
+    changing = not _CHANGING.isdisjoint(route.methods or ()) and not terms.repeatable
+    keyed = changing and terms.scope != OPEN and not terms.streamed
     return ["X-Request-Id", *(["Idempotency-Key"] if keyed else []), *route.notes.headers]
 
 

@@ -54,6 +54,8 @@ class RouteOptions(TypedDict, total=False):
     """Whether the body holds a password: a key for repeated requests then does not depend on it."""
     gate: Gate
     """Asked before the body is read; for routes that need no token."""
+    repeatable: bool
+    """Whether it changes nothing: a repeated request runs again, and no answer is kept."""
     hidden: bool
     """Whether the documentation leaves the route out."""
     notes: "RouteNotes"
@@ -89,6 +91,7 @@ class RouteTerms:
     secret: bool
     access: TokenAccess
     middle: Middle
+    repeatable: bool
 
 
 class ControlRoute(APIRoute):
@@ -119,7 +122,8 @@ class ControlRoute(APIRoute):
                     raise _nul()
                 again = _ReadRequest(request.scope, _replay(body, request.receive))
                 # What is kept of the body is a fast hash, from which a password could be guessed.
-                response = await terms.middle(again, b"" if terms.secret else body, inner)
+                kept = b"" if terms.secret else body
+                response = await (inner(again) if terms.repeatable else terms.middle(again, kept, inner))
             response.headers.update(headers)
             return response
 
@@ -170,6 +174,7 @@ class Routes:
             more.get("secret", False),
             self._access,
             self._middle,
+            more.get("repeatable", False),
         )
         security: list[dict[str, list[str]]] = [] if scope == OPEN else [{"token": []}, {"session": []}]
         self._router.routes.append(

@@ -1,15 +1,12 @@
 """Agents: drafts, published versions, assignments, and a trial in text."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
 from fleet.wire.agents import AgentDocument
-from fleet.wire.control.jobs import JobPreview
-from fleet.wire.control.shapes import NUMBER, Shape, Time
-
-USUAL_MOST: Final = 100
-"""Devices that get another agent without anybody having said how many these are."""
+from fleet.wire.control.jobs import JobPreview, SkipCount
+from fleet.wire.control.shapes import NUMBER, USUAL_MOST, MostDevices, Shape, Time
 
 ObjectName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,63}$")]
 Notes = Annotated[str, StringConstraints(max_length=4000)]
@@ -91,6 +88,8 @@ class Rollback(Shape):
     model_config = ConfigDict(json_schema_extra={"examples": [{"number": 1}]})
 
     number: Annotated[int, Field(ge=1, le=1_000_000), NUMBER]
+    most: MostDevices | None = None
+    """Devices that may have the agent; with more of them it is refused. Unless it is named, any number may."""
 
 
 class Trial(Shape):
@@ -123,7 +122,7 @@ class NewAssignment(Shape):
     group: Annotated[int, Field(ge=1, le=2**53), NUMBER] | None = None
     site: Literal[True] | None = None
     rank: Annotated[int, Field(ge=-1000, le=1000), NUMBER] = 0
-    most: Annotated[int, Field(ge=0, le=2**31), NUMBER] = USUAL_MOST
+    most: MostDevices = USUAL_MOST
     """Devices that may get another agent by this. With more of them it is refused, and nothing changes: read
     `POST /v1/assignments:preview`, and name their number; or make a job, which gives it to a few of them first."""
 
@@ -137,14 +136,44 @@ class AssignmentTrial(NewAssignment):
 
 
 class AssignmentPreview(JobPreview):
-    """What a change of an assignment would do: `changing` devices get another agent, `skipped` ones keep theirs.
+    """What a change would do to the agents of devices: `changing` devices get another one, `skipped` ones keep theirs.
 
     Of the former, `talking` ones are in a conversation now, and get it with their next turn. With more than 100,000
-    connected devices, `talking` is an estimate.
+    connected devices, `talking` is an estimate. If `counted` is false, counting took too long: then `changing` is the
+    number that it can be at most, and why others keep their agent is not known. `query` finds the devices that change,
+    if a query can; it is empty if none does.
     """
 
     changing: int
     talking: int
+    counted: bool = True
+    query: str = ""
+
+
+class AgentTrial(Shape):
+    """A change of an agent that is only looked at: another version of it counts, or it is deleted."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"deleted": True}]})
+
+    deleted: bool = False
+
+
+class NextAgent(Shape):
+    """How many devices get an agent in place of a deleted one; without a name they have the settings of the server."""
+
+    agent: str
+    devices: int
+
+
+class AgentPreview(AssignmentPreview):
+    """What a change of an agent would do: `changing` devices have it now.
+
+    `given` says why they have it. If the agent is to be deleted, `instead` says what they get. Both are empty if
+    counting took too long.
+    """
+
+    given: list[SkipCount]
+    instead: list[NextAgent]
 
 
 class Assignment(Shape):

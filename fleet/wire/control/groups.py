@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from fleet.wire.control.device_texts import Mac, Notes, QueryText
-from fleet.wire.control.shapes import Shape
+from fleet.wire.control.shapes import USUAL_MOST, MostDevices, Shape
 
 MOST_MACS = 500
 """Devices that one request adds to a group or removes."""
@@ -49,21 +49,42 @@ class GroupAddition(Shape):
 
 
 class GroupPatch(Shape):
-    """What becomes different of a group. A static group gets no query, and a dynamic one does not lose its own."""
+    """What becomes different of a group. A static group gets no query, and a dynamic one does not lose its own.
+
+    If the group has an agent, `most` bounds how many devices may get another agent by its new query.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"notes": "Second floor"}]})
 
     name: GroupName | None = None
     query: QueryText | None = None
     notes: Notes | None = None
+    most: MostDevices = USUAL_MOST
+
+
+Macs = Annotated[list[Mac], Field(min_length=1, max_length=MOST_MACS)]
 
 
 class MemberMacs(Shape):
-    """Devices by their MACs."""
+    """Devices by their MACs. If the group has an agent, `most` bounds how many of them may get another agent by it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"macs": ["02:00:00:00:00:01"]}]})
 
-    macs: Annotated[list[Mac], Field(min_length=1, max_length=MOST_MACS)]
+    macs: Macs
+    most: MostDevices = USUAL_MOST
+
+
+class GroupTrial(Shape):
+    """A change of a group that is only looked at: one of a new `query`, MACs to `add` and MACs to `remove`.
+
+    Without any of them the group is deleted.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"query": "tag.site=berlin"}]})
+
+    query: QueryText | None = None
+    add: Macs | None = None
+    remove: Macs | None = None
 
 
 class MemberChange(Shape):

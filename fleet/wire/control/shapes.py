@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime
 from typing import Annotated, Final, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 Item = TypeVar("Item")
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
@@ -24,6 +24,10 @@ def _no_truth(value: object) -> object:
 
 NUMBER: Final = BeforeValidator(_no_truth)
 """Stands behind the bounds of a number of a request: `true` is none."""
+USUAL_MOST: Final = 100
+"""Devices that get another agent without anybody having said how many these are."""
+MostDevices = Annotated[int, Field(ge=0, le=2**31), NUMBER]
+"""The type of a field that bounds how many devices a change concerns."""
 
 
 def _iso(at: datetime) -> str:

@@ -111,6 +111,63 @@ async def test_an_agent_is_made_published_assigned_and_rolled_back(operator: Ope
     assert await operator.rows("agents", "list") == []
 
 
+async def test_a_dry_run_says_who_has_an_agent_and_what_comes_in_its_place(operator: Operator) -> None:
+    run = operator.run
+    await run("agents", "create", "ann")
+    await run("agents", "create", "bob")
+    await run("devices", "register", MAC)
+    await run("agents", "assign", "bob", "--site")
+    await run("agents", "assign", "ann", "--device", MAC)
+    told = await run("agents", "publish", "ann", "--dry-run")
+    assert told == "1 device would change\n1 device: it has the agent itself\nfleet devices search 'agent=\"ann\"'\n"
+    assert "more" not in await run("agents", "rollback", "ann", "1", "--dry-run")
+    told = await run("agents", "remove", "ann", "--dry-run")
+    assert "1 device would get bob" in told
+    assert "1 device would get the settings of the server" not in told
+    (found,) = await operator.rows("agents", "remove", "bob", "--dry-run")
+    assert (found["changing"], found["instead"]) == (0, [])
+    for words in (("publish", "ann"), ("remove", "ann")):
+        assert "1 devices have this agent, and `most` is 0" in await run("agents", *words, "--most", "0", code=2)
+    await run("agents", "publish", "ann", "--most", "1")
+    assert "`most` is 0" in await run("agents", "rollback", "ann", "1", "--most", "0", code=2)
+    await run("agents", "remove", "ann", "--most", "1")
+
+
+async def test_a_group_with_an_agent_changes_after_a_dry_run_and_by_the_number_that_was_said(
+    operator: Operator,
+) -> None:
+    run = operator.run
+    await run("agents", "create", "ann")
+    macs = [f"02:00:00:00:00:0{number}" for number in range(5)]
+    for mac in macs:
+        await run("devices", "register", mac)
+    await run("groups", "add", "vip")
+    await run("groups", "add", "rest", "--query", "online")
+    await run("agents", "assign", "ann", "--group", "vip")
+    await run("agents", "assign", "ann", "--group", "rest", "--rank", "-1")
+    unknown = [f"02:00:00:00:{number // 256 + 1:02x}:{number % 256:02x}" for number in range(500)]
+    (found,) = await operator.rows("groups", "include", "vip", *macs[:2], *unknown, *macs, "--dry-run")
+    assert (found["devices"], found["changing"], found["query"]) == (5, 5, "")
+    assert "5 devices of 5 would get another agent" in await run("groups", "include", "vip", *macs, "--dry-run")
+    assert "--most is 4" in await run("groups", "include", "vip", *macs, "--most", "4", code=2)
+    assert await operator.rows("groups", "members", "vip") == []
+    assert (await operator.row("groups", "include", "vip", *macs, "--most", "5"))["changed"] == 5
+    assert "--most is 1" in await run("groups", "exclude", "vip", *macs[:2], "--most", "1", code=2)
+    told = await run("groups", "exclude", "vip", macs[0], "--dry-run")
+    assert told.endswith(f"fleet devices search 'mac={macs[0]}'\n")
+    assert (await operator.row("groups", "exclude", "vip", *macs[:2]))["changed"] == 2
+    assert "3 devices of 3" in await run("groups", "remove", "vip", "--dry-run")
+    assert "`most` is 2" in await run("groups", "remove", "vip", "--most", "2", code=2)
+    new = ("groups", "change", "rest", "--query", "online=false")
+    assert "2 devices of 5 would get another agent" in (told := await run(*new, "--dry-run"))
+    assert "3 devices keep theirs: another of its groups goes before" in told
+    assert "`most` is 1" in await run(*new, "--most", "1", code=2)
+    assert (await operator.row(*new, "--rename", "away", "--notes", "n"))["query"] == "online=false"
+    assert "0 devices of 0" in await run("groups", "change", "away", "--notes", "m", "--dry-run")
+    assert "nothing to change" in await run("groups", "change", "away", code=2)
+    await run("groups", "remove", "vip", "--most", "3")
+
+
 async def test_the_key_of_a_provider_goes_in_by_a_file_and_never_comes_out(operator: Operator, tmp_path: Path) -> None:
     run, key = operator.run, tmp_path / "key"
     key.write_text("sk-first\n", encoding="utf-8")

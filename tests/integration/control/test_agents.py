@@ -18,7 +18,7 @@ from fleet.adapters.sql.assignment_rows import AssignmentRows
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.adapters.sql.mac_numbers import mac_number
-from fleet.adapters.sql.schema import ASSIGNMENT, GROUP, GROUP_MEMBER
+from fleet.adapters.sql.schema import ASSIGNMENT, GROUP, GROUP_MEMBER, IDEMPOTENCY
 from fleet.core.ports import USUAL, Llm, LlmEvent, LlmOptions, Message, TextDelta, TokensUsed, TokenUsage, ToolOffer
 from fleet.ground.errors import SlowQuery
 from fleet.roles.control.agents.compiler import AgentCompiler
@@ -309,3 +309,16 @@ async def test_a_draft_is_tried_without_counting_for_anyone(site: Site) -> None:
     answer = await site.ask(f"POST /v1/agents/{agent}:try", json={"text": "Who are you?"})
     assert answer["text"] == "I am asked by: You are a pirate."
     assert await site.prompts() == [None, None]
+
+
+async def test_what_a_trial_was_asked_and_answered_is_kept_nowhere(site: Site) -> None:
+    agent = await site.make("ann", prompt="You are a pirate.")
+    for _ in range(2):
+        answer = await site.stage.ask(
+            f"POST /v1/agents/{agent}:try", json={"text": "Who are you?"}, headers={"Idempotency-Key": "once"}
+        )
+        assert answer.json()["text"] == "I am asked by: You are a pirate."
+        assert "Idempotency-Replayed" not in answer.headers
+    async with site.stage.database.reading() as connection:
+        kept = (await connection.execute(IDEMPOTENCY.select())).all()
+    assert "pirate" not in str(kept)

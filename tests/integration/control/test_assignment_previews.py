@@ -1,7 +1,6 @@
 """What an assignment would change, is said before and bounds it, with both kinds of database."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from sqlalchemy import insert
@@ -12,56 +11,21 @@ from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE
 from fleet.client import agents
 from fleet.client.client import AsyncFleetClient
-from fleet.wire.control.agents import USUAL_MOST, AssignmentTrial, NewAssignment
+from fleet.wire.control.agents import AssignmentTrial, NewAssignment
+from fleet.wire.control.shapes import USUAL_MOST
+from tests.support.agent_site import MACS, NEARER, OF_GROUP, OWN, SAME, AgentSite
 from tests.support.control_server import FULL, STRANGER, ControlStage
 from tests.support.job_site import JobSite
 
-MACS = [f"02:00:00:00:00:0{number}" for number in range(6)]
-
-
-class Site:
-    """Six devices of one tenant, one of another, and agents."""
-
-    def __init__(self, stage: ControlStage) -> None:
-        self.stage = stage
-
-    async def ask(self, verb: str, status: int = 200, token: str = FULL, **body: Any) -> Any:
-        answer = await self.stage.ask(verb, token, **({"json": body} if body else {}))
-        assert answer.status_code == status, answer.text
-        return answer.json() if answer.content else None
-
-    async def agent(self, name: str) -> int:
-        return int((await self.ask("POST /v1/agents", 201, name=name))["id"])
-
-    async def group(self, name: str, *macs: str, query: str = "") -> int:
-        made = (await self.ask("POST /v1/groups", 201, name=name, query=query))["id"]
-        if macs:
-            await self.ask(f"POST /v1/groups/{made}/members:add", macs=list(macs))
-        return int(made)
-
-    async def assign(self, agent: int, status: int = 200, **whom: Any) -> Any:
-        return await self.ask(f"POST /v1/agents/{agent}:assign", status, **whom)
-
-    async def preview(self, agent: int | None, **whom: Any) -> tuple[int, dict[str, int]]:
-        """Return how many devices would change, and why the others would not."""
-        found = await self.ask("POST /v1/assignments:preview", agent=agent, **whom)
-        kept = {one["reason"]: one["devices"] for one in found["skipped"]}
-        assert found["devices"] == found["changing"] + sum(kept.values()), found
-        return found["changing"], kept
-
 
 @pytest.fixture
-async def site(stage: ControlStage) -> AsyncIterator[Site]:
+async def site(stage: ControlStage) -> AsyncIterator[AgentSite]:
     await JobSite(stage.database, stage.services.store).add_devices(6)
     await DeviceRows(stage.database, 2).add([NewDevice("02:00:00:00:00:99")])
-    yield Site(stage)
+    yield AgentSite(stage)
 
 
-OWN, OF_GROUP = "it has an agent of its own", "one of its groups has an agent"
-NEARER, SAME = "another of its groups goes before", "its agent stays the same"
-
-
-async def test_who_keeps_an_agent_is_counted_by_the_reason(site: Site) -> None:
+async def test_who_keeps_an_agent_is_counted_by_the_reason(site: AgentSite) -> None:
     ann, bob = await site.agent("ann"), await site.agent("bob")
     static = await site.group("static", *MACS[:3])
     saved = await site.group("saved", query=f"mac={MACS[2]} OR mac={MACS[3]}")
@@ -83,7 +47,7 @@ async def test_who_keeps_an_agent_is_counted_by_the_reason(site: Site) -> None:
     assert await site.preview(ann, group=static, rank=-5) == (1, {OWN: 1, SAME: 1}), "one falls to the other group"
 
 
-async def test_a_preview_says_what_the_change_then_does(site: Site) -> None:
+async def test_a_preview_says_what_the_change_then_does(site: AgentSite) -> None:
     ann, bob = await site.agent("ann"), await site.agent("bob")
     group = await site.group("g", *MACS[:4])
     await site.assign(bob, device=MACS[0])
@@ -93,7 +57,7 @@ async def test_a_preview_says_what_the_change_then_does(site: Site) -> None:
     assert (await site.ask("POST /v1/assignments:remove", group=group))["devices"] == 3
 
 
-async def test_revoked_devices_get_it_too_and_those_in_a_conversation_are_counted(site: Site) -> None:
+async def test_revoked_devices_get_it_too_and_those_in_a_conversation_are_counted(site: AgentSite) -> None:
     ann, store = await site.agent("ann"), site.stage.services.store
     async with site.stage.database.writing() as connection:
         await connection.execute(DEVICE.update().where(DEVICE.c.mac == mac_number(MACS[1])).values(state="revoked"))
@@ -106,7 +70,7 @@ async def test_revoked_devices_get_it_too_and_those_in_a_conversation_are_counte
     assert (found["changing"], found["talking"]) == (5, 1), "the other one keeps its agent"
 
 
-async def test_nothing_changes_if_more_devices_would_than_was_said(site: Site) -> None:
+async def test_nothing_changes_if_more_devices_would_than_was_said(site: AgentSite) -> None:
     ann, group = await site.agent("ann"), await site.group("g", *MACS[:3])
     told = await site.assign(ann, 409, group=group, most=2)
     assert told["code"] == "more-devices" and "3 devices" in told["detail"]
@@ -120,7 +84,7 @@ async def test_nothing_changes_if_more_devices_would_than_was_said(site: Site) -
 
 
 async def test_without_a_word_about_their_number_few_devices_change(stage: ControlStage) -> None:
-    site, jobs = Site(stage), JobSite(stage.database, stage.services.store)
+    site, jobs = AgentSite(stage), JobSite(stage.database, stage.services.store)
     macs = await jobs.add_devices(USUAL_MOST + 1)
     ann = await site.agent("ann")
     assert (await site.assign(ann, 409, site=True))["code"] == "more-devices"
@@ -130,7 +94,7 @@ async def test_without_a_word_about_their_number_few_devices_change(stage: Contr
     await site.assign(ann, site=True)
 
 
-async def test_what_is_another_tenants_is_not_there(site: Site) -> None:
+async def test_what_is_another_tenants_is_not_there(site: AgentSite) -> None:
     ann, group = await site.agent("ann"), await site.group("g", *MACS[:3])
     theirs = (await site.ask("POST /v1/agents", 201, STRANGER, name="theirs"))["id"]
     verb = "POST /v1/assignments:preview"
@@ -142,7 +106,7 @@ async def test_what_is_another_tenants_is_not_there(site: Site) -> None:
     assert (found["devices"], found["changing"]) == (1, 1)
 
 
-async def test_the_client_asks_for_it(site: Site) -> None:
+async def test_the_client_asks_for_it(site: AgentSite) -> None:
     ann = await site.agent("ann")
     async with AsyncFleetClient(str(site.stage.client.base_url), FULL) as client:
         found = await client.send(agents.preview(AssignmentTrial(agent=ann, site=True)))

@@ -19,6 +19,7 @@ from fleet.roles.control.agents.compiler import (
     check_document,
     find_endpoints,
 )
+from fleet.roles.control.agents.reach import Most, check_agent
 from fleet.roles.control.agents.trial import try_document
 from fleet.roles.control.changes import OpenChange
 from fleet.roles.control.cursors import Cursor, Limit
@@ -28,7 +29,7 @@ from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import etag, expected_version
 from fleet.wire.agents import AgentDocument, CompiledAgent
 from fleet.wire.control.agents import Agent, AgentChange, AgentVersion, NewAgent, Rollback, Trial, TrialAnswer
-from fleet.wire.control.shapes import ListPage, time_of
+from fleet.wire.control.shapes import USUAL_MOST, ListPage, time_of
 
 MOST = 300
 """Agents of a tenant."""
@@ -52,7 +53,7 @@ class AgentsRoutes:
         routes.add("GET /agents/{agent}/versions", self.list_versions, AGENTS_READ)
         routes.add("POST /agents/{agent}:publish", self.publish, AGENTS_WRITE, model=AgentVersion, notes=VERSIONED)
         routes.add("POST /agents/{agent}:rollback", self.roll_back, AGENTS_WRITE, model=AgentVersion, notes=VERSIONED)
-        routes.add("POST /agents/{agent}:try", self.try_draft, AGENTS_WRITE)
+        routes.add("POST /agents/{agent}:try", self.try_draft, AGENTS_WRITE, repeatable=True)
 
     async def list_agents(self, who: Who, limit: Limit = 50, cursor: Cursor = "") -> ListPage[Agent]:
         """Return the agents in the order in which they were made."""
@@ -104,8 +105,12 @@ class AgentsRoutes:
             await change.audit("agent.change", f"agent/{agent}", before=old, after=new)
             return change.answer(_agent(after), headers={"ETag": etag(after.version)})
 
-    async def remove(self, agent: AgentId, who: Who, request: Request) -> Response:
-        """Delete an agent with its versions and assignments; its devices get the next agent that is theirs."""
+    async def remove(self, agent: AgentId, who: Who, request: Request, most: Most = USUAL_MOST) -> Response:
+        """Delete an agent with its versions and assignments; its devices get the next agent that is theirs.
+
+        If more devices than `most` have it, it is refused (409, `more-devices`).
+        """
+        await check_agent(self._services.database, who, agent, most)
         async with self._services.changes.begin(request) as change:
             rows = AgentRows(change.sql, who.tenant)
             row = await rows.read(agent)
@@ -135,8 +140,12 @@ class AgentsRoutes:
         more = self._services.cursors.write(who, f"agents/{agent}/versions", last) if last else None
         return ListPage(items=[_version(one, row.live) for one in found[:limit]], next=more)
 
-    async def publish(self, agent: AgentId, who: Who, request: Request) -> Response:
-        """Make the draft the next version: it counts from the next turn on."""
+    async def publish(self, agent: AgentId, who: Who, request: Request, most: Most | None = None) -> Response:
+        """Make the draft the next version: it counts from the next turn on.
+
+        If `most` is named and more devices have the agent, it is refused (409, `more-devices`).
+        """
+        await check_agent(self._services.database, who, agent, most)
         async with self._services.changes.begin(request) as change:
             rows = AgentRows(change.sql, who.tenant)
             row = await rows.read(agent)
@@ -149,7 +158,8 @@ class AgentsRoutes:
         return answer
 
     async def roll_back(self, agent: AgentId, body: Rollback, who: Who, request: Request) -> Response:
-        """Make an earlier version count again; the draft stays as it is."""
+        """Make an earlier version count again; the draft stays as it is. `most` as with `:publish`."""
+        await check_agent(self._services.database, who, agent, body.most)
         async with self._services.changes.begin(request) as change:
             rows = AgentRows(change.sql, who.tenant)
             row, version = await rows.read(agent), await rows.read_version(agent, body.number)

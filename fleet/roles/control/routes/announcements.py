@@ -41,7 +41,7 @@ class AnnouncementRoutes:
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._services, self._own, self._dry_run = services, OwnDevices(services), DeviceDryRun(services)
         routes.add("POST /announcements", self.add, DEVICES_COMMAND, model=AnnouncementState, status=201)
-        routes.add("POST /announcements:preview", self.preview, DEVICES_COMMAND)
+        routes.add("POST /announcements:preview", self.preview, DEVICES_COMMAND, repeatable=True)
         routes.add("GET /announcements/{announcement}", self.read, JOBS_READ)
 
     async def add(self, request: Request, who: Who, body: AnnouncementRequest) -> Response:

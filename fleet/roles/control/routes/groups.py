@@ -12,6 +12,7 @@ from fleet.adapters.sql.token_rows import NameTaken
 from fleet.core.permissions import DEVICES_READ, GROUPS_WRITE
 from fleet.core.query.conditions import EVERYTHING, AllOf, Comparison
 from fleet.roles.control.access import Principal, Who
+from fleet.roles.control.agents.reach import Most, check_group
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_queries import check_agentless, device_json, page_of, read_fields, read_query
 from fleet.roles.control.problems import Problem, not_found
@@ -19,7 +20,8 @@ from fleet.roles.control.routing import VERSIONED, Routes
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.versions import etag, expected_version
 from fleet.wire.control.devices import DevicePage, DeviceQuery
-from fleet.wire.control.groups import Group, GroupAddition, GroupPage, GroupPatch, MemberChange, MemberMacs
+from fleet.wire.control.groups import Group, GroupAddition, GroupPage, GroupPatch, GroupTrial, MemberChange, MemberMacs
+from fleet.wire.control.shapes import USUAL_MOST
 
 GroupId = Annotated[int, Path(ge=1, lt=2**62)]
 _MOST_GROUPS = 1_000
@@ -72,11 +74,17 @@ class GroupRoutes:
         return JSONResponse(_shape(row).model_dump(), headers={"ETag": etag(row.version)})
 
     async def change(self, request: Request, who: Who, group: GroupId, body: GroupPatch) -> Response:
-        """Change a group; what the body does not name stays."""
-        version, row = expected_version(request), await self._row(who, group)
-        if body.query is not None and bool(body.query.strip()) != bool(row.query):
-            raise Problem(409, "other-kind", "a static group gets no query, and a dynamic one keeps a query")
+        """Change a group; what the body does not name stays.
+
+        If the group has an agent, and more devices than `most` would get another one by its new query, it is refused
+        (409, `more-devices`).
+        """
+        version = expected_version(request)
         read_query(body.query or "")
+        if body.query is None:
+            await self._row(who, group)
+        else:
+            await self._check_number(who, group, GroupTrial(query=body.query), body.most)
         async with self._services.changes.begin(request) as change:
             rows = GroupRows(change.sql, who.tenant)
             if body.query and await AssignmentRows(change.sql, who.tenant).read("group", group):
@@ -91,8 +99,9 @@ class GroupRoutes:
             await change.audit("group.update", f"group/{group}", before=before, after=after)
             return change.answer(_shape(changed[1]), headers={"ETag": etag(changed[1].version)})
 
-    async def remove(self, request: Request, who: Who, group: GroupId) -> Response:
-        """Delete a group. Its devices stay."""
+    async def remove(self, request: Request, who: Who, group: GroupId, most: Most = USUAL_MOST) -> Response:
+        """Delete a group. Its devices stay; if more than `most` would get another agent, it is refused (409)."""
+        await self._check_number(who, group, GroupTrial(), most)
         async with self._services.changes.begin(request) as change:
             rows = GroupRows(change.sql, who.tenant)
             row = await rows.read(group)
@@ -113,17 +122,19 @@ class GroupRoutes:
         return JSONResponse({"items": [device_json(one, names) for one in page.devices], "next": page.cursor or None})
 
     async def add_members(self, request: Request, who: Who, group: GroupId, body: MemberMacs) -> Response:
-        """Add devices to a static group."""
+        """Add devices to a static group; if it has an agent, at most `most` of them get another one (409)."""
         return await self._change_members(request, who, group, body, "add")
 
     async def remove_members(self, request: Request, who: Who, group: GroupId, body: MemberMacs) -> Response:
-        """Remove devices from a static group."""
+        """Remove devices from a static group; if it has an agent, at most `most` of them get another one (409)."""
         return await self._change_members(request, who, group, body, "remove")
 
     async def _change_members(
         self, request: Request, who: Principal, group: int, body: MemberMacs, verb: str
     ) -> Response:
         macs = list(dict.fromkeys(body.macs))
+        trial = GroupTrial(add=macs) if verb == "add" else GroupTrial(remove=macs)
+        await self._check_number(who, group, trial, body.most)
         async with self._services.changes.begin(request) as change:
             rows = GroupRows(change.sql, who.tenant)
             row = await rows.read(group)
@@ -136,6 +147,11 @@ class GroupRoutes:
             known = [mac for mac in macs if mac not in unknown]
             await change.audit(f"group.members.{verb}", f"group/{group}", after={"macs": known})
             return change.answer(MemberChange(changed=changed, unknown=unknown))
+
+    async def _check_number(self, who: Principal, group: int, trial: GroupTrial, most: int) -> None:
+        """See `reach.check_group`."""
+        row = await GroupRows(self._database, who.tenant).read(group)
+        await check_group(self._database, who, row, trial, most)
 
     async def _row(self, who: Principal, group: int) -> GroupRow:
         row = await GroupRows(self._database, who.tenant).read(group)

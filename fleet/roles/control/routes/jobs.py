@@ -58,7 +58,7 @@ class JobRoutes:
         self._lists = ToolLists(services.store)
         routes.add("GET /jobs", self.list, JOBS_READ)
         routes.add("POST /jobs", self.add, JOBS_WRITE, model=Job, status=201)
-        routes.add("POST /jobs:preview", self.preview, JOBS_WRITE)
+        routes.add("POST /jobs:preview", self.preview, JOBS_WRITE, repeatable=True)
         routes.add("GET /jobs/{job}", self.read, JOBS_READ, model=Job)
         routes.add("DELETE /jobs/{job}", self.remove, JOBS_WRITE, model=None, status=204, notes=VERSIONED)
         routes.add("POST /jobs/{job}:pause", self.pause, JOBS_WRITE, model=Job, notes=VERSIONED)
