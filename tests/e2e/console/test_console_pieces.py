@@ -191,7 +191,7 @@ def test_an_agent_reaches_no_more_devices_than_the_dry_run_has_shown(
     expect(dialog.locator(".stat")).to_be_visible()
     site.run(site.ask("POST /v1/devices", json={"mac": "02:ff:00:00:00:01"}))
     dialog.get_by_role("button", name="Assign").press("Enter")
-    expect(dialog.get_by_text("More devices would get another agent than was said")).to_be_visible()
+    expect(dialog.get_by_text("This concerns more devices than was said")).to_be_visible()
     assert not [one for one in site.run(site.ask("GET /v1/assignments"))["items"] if one["site"]]
     assert [one for one in desk[0].complaints if "409" not in one] == []
     desk[0].complaints.clear()

@@ -1,11 +1,11 @@
 // Agents: how the server hears, thinks and speaks with some devices.
-import { ask, attempt, Badge, bound, Button, Card, Confirm, Dialog, Empty, Fault, Field, FormDialog, get, go, Head,
+import { ask, attempt, Badge, bound, Button, Card, Empty, Field, FormDialog, get, go, Head,
   html, ListTable, Loaded, may, Note, number, put, say, sayFault, Select, span, Submit, t, Tabs, TextArea, TextInput,
   Time, to, useGet, useList, useLoad, useNone, useSignal, useWork } from "../kit.js";
 import { AgentEditor } from "../parts/agent-editor.js";
 import { Diff } from "../parts/diff.js";
 import { quoted } from "../parts/filter.js";
-import { DryRun } from "../parts/job-state.js";
+import { Ask } from "../parts/job-state.js";
 
 function List() {
   const agents = useList("/agents"), making = useSignal(false);
@@ -61,30 +61,31 @@ function One({ id, tab = "edit" }) {
       ${tab === "try" && html`<${Try} id=${id} />`}
       ${tab === "versions" && html`<${Versions} agent=${found} versions=${versions} again=${again} />`}
       ${tab === "assignments" && html`<${Assignments} id=${Number(id)} published=${found.live > 0} />`}
-      ${publishing.value && html`<${Publish} agent=${found} live=${live?.document ?? {}}
+      ${publishing.value && html`<${Count} agent=${found} before=${live?.document ?? {}} after=${found.draft}
         onClose=${put(publishing, false)} again=${again} />`}
-      ${removing.value && html`<${Confirm} title=${t("delete-of", { name: found.name })} action=${t("delete")}
-        typed=${found.name} onClose=${put(removing, false)}
-        run=${async () => { await ask(`DELETE /agents/${id}`,
-          { version: found.version }); say(t("done")); go(["agents"]); }}><p>${t("agents.delete-about")}</p><//>`}`;
+      ${removing.value && html`<${Ask} title=${t("delete-of", { name: found.name })} action=${t("delete")}
+        typed=${found.name} onClose=${put(removing, false)} verb=${`POST /agents/${id}:preview`} body=${{ deleted: true }}
+        about=${t("agents.delete-about")} run=${async (most) => { await ask(`DELETE /agents/${id}`, { query: { most },
+          version: found.version }); say(t("done")); go(["agents"]); }} />`}`;
   }}<//>`;
 }
 
-function Publish({ agent, live, onClose, again }) {
-  const work = useWork(async () => {
-    const before = agent.live;
-    const made = await ask(`POST /agents/${agent.id}:publish`, { version: agent.version });
-    say(t("agents.published", { number: made.number }), before
-      ? { undo: async () => { await ask(`POST /agents/${agent.id}:rollback`,
-      { body: { number: before } }).catch(sayFault); again(); } } : {});
+/** Let another version count, after a look at what differs and whom it concerns. @param {{number?: number, [more: string]: any}} props  number: of an earlier one; else the draft is published */
+function Count({ agent, number: to = 0, before, after, onClose, again }) {
+  const roll = (body) => ask(`POST /agents/${agent.id}:rollback`, { body, version: agent.version });
+  const kind = to ? "rollback" : "publish";
+  const run = async (most) => {
+    const made = await (to ? roll({ number: to, most }) : ask(`POST /agents/${agent.id}:publish`, { query: { most },
+      version: agent.version }));
+    say(t(to ? "agents.rolled-back" : "agents.published", { number: made.number }), !to && agent.live ? { undo: () =>
+      attempt(async () => { await ask(`POST /agents/${agent.id}:rollback`, { body: { number: agent.live } }); again(); }) }
+      : {});
     again();
-    onClose();
-  });
-  return html`<${Dialog} wide title=${t("agents.publish-title")} onClose=${onClose} footer=${html`<${Button}
-    onClick=${onClose}>${t("cancel")}<//><${Button} kind="main-action" busy=${work.busy}
-    onClick=${work.submit}>${t("agents.publish")}<//>`}>
-    <p>${t("agents.publish-about")}</p><${Diff} before=${live} after=${agent.draft} label=${t("agents.differences")}
-      /><${Fault} error=${work.error} /><//>`;
+  };
+  return html`<${Ask} wide kind=${to ? undefined : "main-action"} title=${t(to ? "agents.rollback"
+    : "agents.publish-title")} action=${t(`agents.${kind}`)} about=${t(`agents.${kind}-about`, { number: to })}
+    verb=${`POST /agents/${agent.id}:preview`} body=${{}} onClose=${onClose} run=${run}><${Diff} before=${before}
+    after=${after} label=${t("agents.differences")} /><//>`;
 }
 
 /** A conversation in text with the model of the draft; each question stands alone. */
@@ -123,14 +124,8 @@ function Versions({ agent, versions, again }) {
           onClick=${put(back, one)}>${t("agents.rollback")}<//>`}</div></div>
       ${shown.value === one.number && html`<${Diff} before=${items[place + 1]?.document ?? {}} after=${one.document}
         label=${t("agents.differences")} />`}</section>`)}</div>`}<//>
-    ${back.value && html`<${Confirm} title=${t("agents.rollback")} action=${t("agents.rollback")}
-      onClose=${put(back, null)} run=${async () => {
-      await ask(`POST /agents/${agent.id}:rollback`, { body: { number: back.value.number }, version: agent.version });
-      say(t("agents.rolled-back", { number: back.value.number }));
-      again();
-    }}><p>${t("agents.rollback-about", { number: back.value.number })}</p><${Diff}
-      before=${items.find((one) => one.live)?.document ?? {}} after=${back.value.document}
-      label=${t("agents.rollback")} /><//>`}`}<//>`;
+    ${back.value && html`<${Count} agent=${agent} number=${back.value.number} before=${items.find((one) =>
+      one.live)?.document ?? {}} after=${back.value.document} onClose=${put(back, null)} again=${again} />`}`}<//>`;
 }
 
 const REMOVE = "assignments:remove";
@@ -158,8 +153,9 @@ function Assignments({ id, published }) {
   const begin = async (verb, body) => {
     const preview = await ask("POST /assignments:preview", { body: { ...body, agent: verb === REMOVE ? null : id } });
     if (body.device) return run(verb, body, preview.changing);
-    const name = given.data?.groups.find((one) => one.id === body.group)?.name;
-    sure.value = { verb, body, preview, filter: body.group ? `group=${quoted(name)}` : "online OR online=false" };
+    const group = given.data?.groups.find((one) => one.id === body.group);
+    sure.value = { verb, body, of: preview, query: group ? group.query || `group=${quoted(group.name)}`
+      : "online OR online=false" };
   };
   const work = useWork(() => begin(`agents/${id}:assign`, target()));
   const remove = ({ device: mac, group: ref, site, rank: of }) => attempt(() => begin(REMOVE, site ? { site } : ref
@@ -183,17 +179,16 @@ function Assignments({ id, published }) {
         ...${bound(device)} placeholder="02:00:00:00:00:01" /><//>`}
       <p class="muted small">${t("agents.order")}</p><${Submit}
         work=${work}>${t("assign")}<//></form><//>`}</div>
-    ${sure.value && html`<${Assign} ...${sure.value} id=${id} onClose=${put(sure, null)} run=${() => run(sure.value.verb,
-      sure.value.body, sure.value.preview.changing)} />`}`}<//>`;
+    ${sure.value && html`<${Assign} ...${sure.value} id=${id} onClose=${put(sure, null)} run=${(most) => run(
+      sure.value.verb, sure.value.body, most)} />`}`}<//>`;
 }
 
 /** Ask with the dry run of an assignment. */
-function Assign({ verb, preview, filter, id, run, onClose }) {
+function Assign({ verb, query, id, ...more }) {
   const title = t(verb === REMOVE ? "agents.unassign" : "agents.assign");
-  return html`<${Confirm} title=${title} action=${verb === REMOVE ? title : t("assign")} run=${run} onClose=${onClose}>
-    <p>${t("agents.assign-about")}</p><${DryRun} of=${preview} />
-    ${verb !== REMOVE && may("jobs:write") && html`<p><a href=${to(["jobs"], { make: 1, kind: "agent", agent: id,
-      query: filter })}>${t("agents.assign-job")}</a></p>`}<//>`;
+  return html`<${Ask} ...${more} title=${title} action=${verb === REMOVE ? title : t("assign")}
+    about=${t("agents.assign-about")}>${verb !== REMOVE && may("jobs:write") && html`<p><a href=${to(["jobs"], { make: 1,
+      kind: "agent", agent: id, query })}>${t("agents.assign-job")}</a></p>`}<//>`;
 }
 
 export default function Agents({ parts }) {

@@ -1,9 +1,9 @@
 // Groups: static ones have members, dynamic ones are saved queries.
-import { ask, attempt, Badge, bound, Button, Card, Choices, Confirm, Empty, Fault, Field, FormDialog, go, Head, html,
-  LinkButton, ListTable, Loaded, may, number, put, say, t, TextArea, TextInput, to, useGet, useList, useLoad, useNone,
+import { ask, attempt, Badge, bound, Button, Card, Choices, Empty, Fault, Field, FormDialog, go, Head, html,
+  LinkButton, ListTable, Loaded, may, number, put, say, t, TextArea, TextInput, to, useGet, useList, useNone,
   useSignal, useWork } from "../kit.js";
 import { Filter, quoted } from "../parts/filter.js";
-import { DryRun } from "../parts/job-state.js";
+import { Ask } from "../parts/job-state.js";
 import { DeviceState } from "./devices.js";
 
 const MAC = /(?:[0-9a-f]{2}[:-]?){5}[0-9a-f]{2}/gi;
@@ -57,16 +57,22 @@ function One({ id }) {
   const group = useGet(`/groups/${id}`), filter = useSignal(""), removing = useSignal(false), adding = useSignal("");
   const members = useList(`/groups/${id}/members`, { filter: filter.value,
     fields: "mac,name,board,firmware,online,state" });
-  const change = async (verb, macs) => {
-    await attempt(async () => {
-      const { changed, unknown } = await ask(`POST /groups/${id}/members:${verb}`, { body: { macs } });
-      const back = verb === "add" ? "remove" : "add";
-      say(unknown.length ? t("groups.unknown", { macs: unknown.join(", ") }) : t("groups.changed",
-        { count: number(changed) }), { kind: unknown.length ? "bad" : "good", undo: changed ? () => change(back, macs)
-        : undefined });
-      members.again();
-    });
+  const sure = useNone();
+  /** Do something with the group, and ask first if devices get another agent by it. */
+  const begin = async (body, run) => {
+    const of = await ask(`POST /groups/${id}:preview`, { body });
+    if (of.changing) sure.value = { of, run };
+    else await run(0);
   };
+  const change = async (verb, macs, most) => {
+    const { changed, unknown } = await ask(`POST /groups/${id}/members:${verb}`, { body: { macs, most } });
+    const back = verb === "add" ? "remove" : "add";
+    say(unknown.length ? t("groups.unknown", { macs: unknown.join(", ") }) : t("groups.changed",
+      { count: number(changed) }), { kind: unknown.length ? "bad" : "good", undo: changed ? () => attempt(() => change(back,
+      macs, most)) : undefined });
+    members.again();
+  };
+  const choose = (verb, macs) => attempt(() => begin({ [verb]: macs }, (most) => change(verb, macs, most)));
   return html`<${Loaded} of=${group}>${(found) => html`<${Head} title=${found.name} about=${found.notes}
     back=${{ path: ["groups"], name: t("page.groups") }}><${Badge} kind=${found.kind === "dynamic" ? "info"
     : ""}>${t(`groups.${found.kind}`)}<//>
@@ -75,11 +81,11 @@ function One({ id }) {
       ${may("groups:write") && html`<${Button} kind="danger quiet" icon="trash" label=${t("delete")}
         onClick=${put(removing, true)} />`}<//>
     ${found.query && html`<${Card} title=${t("groups.query")} aside=${html`<a href=${to(["devices"],
-      { filter: found.query })}>${t("groups.show-devices")}</a>`}><${Query} group=${found} set=${group.set}
-      again=${members.again} /><//>`}
+      { filter: found.query })}>${t("groups.show-devices")}</a>`}><${Query} group=${found} begin=${begin}
+      set=${(after) => { group.set(after); members.again(); }} /><//>`}
     <${Filter} value=${filter.value} error=${members.error} onQuery=${(text) => { filter.value = text; }} />
     ${found.kind === "static" && may("groups:write") && html`<form class="row"
-      onSubmit=${(event) => { event.preventDefault(); const macs = adding.value.match(MAC) ?? []; if (macs.length) { adding.value = ""; void change("add", macs); } }}>
+      onSubmit=${(event) => { event.preventDefault(); const macs = adding.value.match(MAC) ?? []; if (macs.length) { adding.value = ""; void choose("add", macs); } }}>
       <div class="grow" style=${{ minWidth: "220px" }}><${TextInput} class="mono" ...${bound(adding)} placeholder="02:00:00:00:00:01, …" aria-label=${t("groups.add-macs")} /></div><${Button} type="submit"
         icon="plus">${t("groups.add-macs")}<//></form>`}
     <${ListTable} of=${members} label=${t("groups.members")} title=${t("groups.members")} row=${(one) => one.mac}
@@ -93,30 +99,27 @@ function One({ id }) {
       { name: t("query.firmware"), wide: true, show: (one) => one.firmware },
       ...(found.kind === "static" && may("groups:write") ? [{ name: "", right: true, show: (one) => html`<${Button}
         kind="quiet" icon="close" label=${t("groups.remove", { name: one.name || one.mac })}
-        onClick=${() => change("remove", [one.mac])} />` }] : []),
+        onClick=${() => choose("remove", [one.mac])} />` }] : []),
     ]} />
-    ${removing.value && html`<${Confirm} title=${t("delete-of", { name: found.name })} action=${t("delete")}
-      onClose=${put(removing, false)} run=${async () => { await ask(`DELETE /groups/${id}`,
-      { version: found.version }); say(t("done")); go(["groups"]); }}><p>${t("groups.delete-about")}</p>${may("agents:read")
-      && html`<${Effect} group=${found.id} />`}<//>`}`}<//>`;
+    ${removing.value && html`<${Ask} title=${t("delete-of", { name: found.name })} action=${t("delete")}
+      onClose=${put(removing, false)} verb=${`POST /groups/${id}:preview`} body=${{}} about=${t("groups.delete-about")}
+      run=${async (most) => { await ask(`DELETE /groups/${id}`, { query: { most }, version: found.version });
+        say(t("done")); go(["groups"]); }} />`}
+    ${sure.value && html`<${Ask} ...${sure.value} title=${found.name} action=${t("save")} about=${t("agents.assign-about")}
+      onClose=${put(sure, null)} />`}`}<//>`;
 }
 
-/** Which devices lose the agent of the group, if it has one. */
-function Effect({ group }) {
-  const found = useLoad((signal) => ask("POST /assignments:preview", { body: { group, agent: null }, signal }), [group]);
-  return found.data?.changing > 0 && html`<p>${t("agents.assign-about")}</p><${DryRun} of=${found.data} />`;
-}
-
-function Query({ group, set, again }) {
+function Query({ group, set, begin }) {
   const error = useNone();
   if (!may("groups:write")) return html`<code class="wrap">${group.query}</code>`;
   return html`<${Filter} value=${group.query} label=${t("groups.query")} error=${error.value} action=${t("save")}
-    onQuery=${async (text) => {
+    onQuery=${async (query) => {
     try {
-      set(await ask(`PATCH /groups/${group.id}`, { body: { query: text }, version: group.version }));
+      await begin({ query }, async (most) => {
+        set(await ask(`PATCH /groups/${group.id}`, { body: { query, most }, version: group.version }));
+        say(t("saved"));
+      });
       error.value = null;
-      say(t("saved"));
-      again();
     } catch (fault) {
       error.value = fault;
     }

@@ -4,6 +4,7 @@ import { ask, Badge, bound, Button, Card, Empty, Fault, Field, get, go, Head, ht
   "../kit.js";
 import { AddDevice, Waiting } from "../parts/admit.js";
 import { slim } from "../parts/agent-editor.js";
+import { Ask } from "../parts/job-state.js";
 import { ProviderForm, ProviderTest } from "../parts/provider.js";
 import { QrCode } from "../parts/qr.js";
 import { Transcript } from "../parts/transcript.js";
@@ -15,7 +16,8 @@ const NAME = "default";
 const LIFE = 90 * 86_400;
 
 /**
- * Change the agent of the whole site, publish it, and make it first where there is none.
+ * Prepare a change of the agent of the whole site, which is made where there is none; `run` publishes it. Until then,
+ * the draft can be put back to what it was.
  * @param {object} change @param {(agent: any) => Promise<void>} [check]  if it fails, the draft is what it was
  */
 async function changeSiteAgent(change, check) {
@@ -24,15 +26,35 @@ async function changeSiteAgent(change, check) {
   const before = slim(known?.draft ?? {}), draft = slim({ ...before, ...change });
   const agent = known ? await ask(`PATCH /agents/${known.id}`, { body: { draft }, version: known.version })
     : await ask("POST /agents", { body: { name: NAME, draft } });
+  const path = `POST /agents/${agent.id}`;
+  const back = () => ask(`PATCH /agents/${agent.id}`, { body: { draft: before }, version: agent.version });
   try {
     await check?.(agent);
+    return { agent, back, of: given ? await ask(`${path}:preview`, { body: {} }) : await ask("POST /assignments:preview",
+      { body: { site: true, agent: agent.id } }), run: async (most) => {
+      await ask(`${path}:publish`, { query: given && { most } });
+      if (!given) await ask(`${path}:assign`, { body: { site: true, most } });
+    } };
   } catch (fault) {
-    await ask(`PATCH /agents/${agent.id}`, { body: { draft: before }, version: agent.version });
+    await back();
     throw fault;
   }
-  await ask(`POST /agents/${agent.id}:publish`);
-  if (!given) await ask(`POST /agents/${agent.id}:assign`, { body: { site: true } });
-  return agent;
+}
+
+/**
+ * What changes the agent of the site, and asks first if devices have it or get it.
+ * @param {(change: any) => Promise<any>} done  what follows
+ */
+function useSiteChange(done) {
+  const sure = useNone();
+  const close = () => { if (!sure.value.over) sure.value.back().catch(() => {}); sure.value = null; };
+  return { begin: async (change, check) => {
+    const { run, ...ready } = await changeSiteAgent(change, check);
+    const finish = async (most) => { await run(most); if (sure.value) sure.value.over = true; await done(ready.agent); };
+    if (ready.of.changing) sure.value = { ...ready, run: finish };
+    else await finish(0);
+  }, asked: () => sure.value && html`<${Ask} of=${sure.value.of} run=${sure.value.run} onClose=${close} title=${t(
+    "agents.site")} action=${t("agents.publish")} about=${t("start.whom")} />` };
 }
 
 /** Whether two names mean one time zone. @param {string} one @param {string} other */
@@ -71,19 +93,21 @@ export function ModelsStep({ again }) {
     answer = useNone();
   const of = (kind) => (found.data?.providers ?? []).filter((one) => one.kind === kind);
   const choice = (kind) => chosen.value[kind] ?? found.data?.agent?.draft[kind].provider ?? of(kind)[0]?.name ?? "";
-  const work = useWork(async () => {
-    const before = found.data?.agent?.draft ?? {};
-    const parts = KINDS.map((kind) => [kind, { ...before[kind], provider: choice(kind) || null }]);
-    const question = async ({ id }) => {
-      answer.value = await ask(`POST /agents/${id}:try`, { body: { text: t("start.question") } });
-    };
-    answer.value = null;
-    // No device gets a chat model that does not answer.
-    const agent = await changeSiteAgent(Object.fromEntries(parts), choice("chat") ? question : undefined);
+  const question = async ({ id }) => {
+    answer.value = await ask(`POST /agents/${id}:try`, { body: { text: t("start.question") } });
+  };
+  const change = useSiteChange(async (agent) => {
     say(t("saved"));
     found.again();
     again();
     if (!choice("chat")) await question(agent);
+  });
+  const work = useWork(async () => {
+    const before = found.data?.agent?.draft ?? {};
+    const parts = KINDS.map((kind) => [kind, { ...before[kind], provider: choice(kind) || null }]);
+    answer.value = null;
+    // No device gets a chat model that does not answer.
+    await change.begin(Object.fromEntries(parts), choice("chat") ? question : undefined);
   });
   if (!may("providers:write", "agents:write")) return html`<${Note} kind="warn">${t("tools.no-scope")}<//>`;
   return html`<${Loaded} of=${found}>${() => html`
@@ -103,7 +127,7 @@ export function ModelsStep({ again }) {
     ${KINDS.some((kind) => of(kind).length) && html`<div><${Button} kind="main-action" icon="play" busy=${work.busy}
       onClick=${work.submit}>${t("start.use-models")}<//></div>`}
     ${adding.value && html`<${ProviderForm} provider=${{ kind: adding.value }} onClose=${put(adding, "")}
-      done=${(made) => { chosen.value = { ...chosen.value, [made.kind]: made.name }; found.again(); }} />`}`}<//>`;
+      done=${(made) => { chosen.value = { ...chosen.value, [made.kind]: made.name }; found.again(); }} />`}${change.asked()}`}<//>`;
 }
 
 export function LanguageStep({ again }) {
@@ -113,17 +137,17 @@ export function LanguageStep({ again }) {
   const language = useSignal(""), zone = useSignal(own);
   const spoken = language.value || found.data?.agent?.draft.language || "auto";
   const site = found.data?.system?.site.timezone;
-  const work = useWork(async () => {
-    await changeSiteAgent({ language: spoken });
+  const change = useSiteChange(async () => {
     if (!sameZone(zone.value, site ?? "")) await ask("POST /jobs", { body: { name: t("desired.timezone"), kind: "shadow", query: "",
       continuous: true, supersedes: "start-timezone", shadow: { desired: { timezone: zone.value } },
       policy: { rate: 100, idle: false, expires_seconds: LIFE } } });
     say(t("saved"));
     again();
   });
+  const work = useWork(() => change.begin({ language: spoken }));
   if (!may("agents:write", "jobs:write", "devices:command")) return html`<${Note} kind="warn">${t("tools.no-scope")}<//>`;
   if (!found.data) return found.error ? html`<${Fault} error=${found.error} />` : html`<${Loading} />`;
-  return html`<form class="form" onSubmit=${work.submit}>
+  return html`${change.asked()}<form class="form" onSubmit=${work.submit}>
     <${Field} label=${t("start.spoken")}><${Select} value=${spoken}
       onValue=${(one) => { language.value = one; }} choices=${[...new Set(["auto", "zh", "en", spoken])].map((one) => [one,
       one === "auto" ? t("start.auto") : new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(

@@ -56,20 +56,20 @@ export const Submit = ({ work, onCancel, children, kind = "main-action", ...more
   <${Button} type="submit" kind=${kind} busy=${work.busy} ...${more}>${children}<//></div>`;
 
 /** A dialog with a form; what else is given is for the button that sends it. */
-export const FormDialog = ({ title, onClose, work, action, children, ...more }) => html`<${Dialog} title=${title}
-  onClose=${onClose}><form class="form" onSubmit=${work.submit}>${children}
+export const FormDialog = ({ title, onClose, work, action, children, wide = false, ...more }) => html`<${Dialog}
+  title=${title} wide=${wide} onClose=${onClose}><form class="form" onSubmit=${work.submit}>${children}
   <${Submit} work=${work} onCancel=${onClose} ...${more}>${action}<//></form><//>`;
 
 /**
  * Ask before something is done that cannot be undone.
- * @param {{title: string, action: string, typed?: string, onClose: () => void, run: () => Promise<any>, children?: any}} props
- *   typed: what must be typed in first
+ * @param {{title: string, action: string, typed?: string, disabled?: boolean, kind?: string, wide?: boolean,
+ *   onClose: () => void, run: () => Promise<any>, children?: any}} props  typed: what must be typed in first
  */
-export function Confirm({ title, action, typed, onClose, run, children }) {
+export function Confirm({ typed, disabled, onClose, run, children, kind = "main-action danger", ...more }) {
   const given = useSignal(""), fits = !typed || given.value.trim().toLowerCase() === typed.toLowerCase();
   const work = useWork(async () => { await run(); onClose(); });
-  return html`<${FormDialog} title=${title} onClose=${onClose} work=${work} action=${action} kind="main-action danger"
-    disabled=${!fits}>${children}
+  return html`<${FormDialog} ...${more} onClose=${onClose} work=${work} kind=${kind} disabled=${disabled
+    || !fits}>${children}
     ${typed && html`<${Field} label=${t("confirm.type", { text: typed })}><${TextInput} ...${bound(given)}
       class="mono" autofocus autocomplete="off" /><//>`}<//>`;
 }

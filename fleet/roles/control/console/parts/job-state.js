@@ -1,6 +1,6 @@
 // How far a job is, and what one would do.
-import { ask, Badge, get, html, knows, ListTable, Meter, Note, number, Stat, t, Time, to, useEffect, useLoad,
-  useNone } from "../kit.js";
+import { ask, Badge, Confirm, get, html, knows, ListTable, Loaded, Meter, Note, number, Stat, t, Time, to, useEffect,
+  useLoad, useNone } from "../kit.js";
 
 const KINDS = { scheduled: "", preparing: "info", running: "accent", paused: "warn", halted: "bad", stopping: "warn",
   done: "good",
@@ -60,10 +60,16 @@ export function useDryRun(verb, body, ready = true) {
 const Row = ({ text, kind, children }) => html`<div class="row apart"><span
   class="muted wrap grow">${text}</span><${Badge} kind=${kind}>${children}<//></div>`;
 
-/** @param {{of: any}} props  of: the dry run of a job, an assignment or an announcement */
+/** @param {{of: any}} props  of: the dry run of a job, a change of agents or an announcement */
 export function DryRun({ of }) {
   return html`<div class="stack"><div class="stats"><${Stat} label=${t("page.devices")} value=${number(reached(of))}
-    note=${t("jobs.preview-online", { count: number(of.online) })} /></div>
+    note=${t("jobs.preview-online", { count: number(of.online) })} href=${of.query && to(["devices"],
+    { filter: of.query })} /></div>
+    ${of.counted === false && html`<${Note} kind="warn">${t("agents.uncounted")}<//>`}
+    ${(of.given ?? []).map((one) => html`<${Row} key=${one.reason} text=${reasonText(
+      one.reason)}>${number(one.devices)}<//>`)}
+    ${(of.instead ?? []).map((one) => html`<${Row} key=${one.agent} kind="info" text=${t("agents.instead", { name: one.agent
+      || t("agents.by-settings") })}>${number(one.devices)}<//>`)}
     ${(of.ways ?? []).map((one) => html`<${Row} key=${one.way} kind="good"
       text=${t(`announcements.way.${one.way}`)}>${number(one.devices)}<//>`)}
     ${(of.waiting ?? []).map((one) => html`<${Row} key=${one.reason} kind="info"
@@ -73,6 +79,20 @@ export function DryRun({ of }) {
       text=${reasonText(one.reason)}>${t("jobs.skipped", { count: number(one.devices) })}<//>`)}
     ${reached(of) === 0 && html`<${Note} kind="warn">${t("jobs.no-devices")}<//>`}<p
       class="muted small">${t("jobs.preview-about")}</p></div>`;
+}
+
+/** Devices that may change without anybody having typed their number. */
+const FEW = 100;
+/**
+ * Ask with the dry run of a change of agents; `run` gets the number of devices that was shown.
+ * @param {{of?: any, verb?: string, body?: any, about: string, run: (most: number) => Promise<any>, typed?: string,
+ *   children?: any, [more: string]: any}} props  verb: counts, unless `of` has counted
+ */
+export function Ask({ of, verb = "", body, about, run, typed, children, ...more }) {
+  const found = useLoad(async (signal) => of ?? ask(verb, { body, signal }), []), many = found.data?.changing ?? 0;
+  return html`<${Confirm} ...${more} disabled=${!found.data} typed=${typed ?? (many > FEW ? String(many) : "")}
+    run=${() => run(many)}><p>${about}</p><${Loaded} of=${found}>${(it) => (it.given || it.devices > 0)
+    && html`<${DryRun} of=${it} />`}<//>${children}<//>`;
 }
 
 /** The server's reasons are English sentences; those that are known have a text of their own. */
