@@ -85,7 +85,7 @@ function Count({ agent, number: to = 0, before, after, onClose, again }) {
   return html`<${Ask} wide kind=${to ? undefined : "main-action"} title=${t(to ? "agents.rollback"
     : "agents.publish-title")} action=${t(`agents.${kind}`)} about=${t(`agents.${kind}-about`, { number: to })}
     verb=${`POST /agents/${agent.id}:preview`} body=${{}} onClose=${onClose} run=${run}><${Diff} before=${before}
-    after=${after} label=${t("agents.differences")} /><//>`;
+    after=${after} label=${t(to ? "agents.rollback" : "agents.differences")} /><//>`;
 }
 
 /** A conversation in text with the model of the draft; each question stands alone. */
