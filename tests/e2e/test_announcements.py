@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +103,10 @@ async def test_idle_devices_play_one_synthesis_and_an_old_one_shows_the_text(hou
     assert all(broken_rules(device) == [] for device in devices.values())
 
 
-async def keep(house: House, device: SimDevice) -> int:
+async def keep(house: House, device: SimDevice, ways: Sequence[str] = ("speech", "wake")) -> int:
     """Announce something to a device that is to hear it when it wakes up; return the announcement's number."""
     await house.until("GET /devices?filter=online", lambda found: len(found["items"]) == 1)
-    asked = {"text": TEXT, "device": OLD, "ways": ["speech", "wake"]}
+    asked = {"text": TEXT, "device": OLD, "ways": list(ways)}
     number: int = (await house.ask("POST /announcements", json=asked))["job"]["id"]
     await house.until(f"GET /jobs/{number}/executions", lambda found: _row(found)["text"] == AWAKE_LATER)
     await wake_up(device)
@@ -123,10 +123,11 @@ def sentences(device: SimDevice) -> list[str]:
     return [str(one.detail["text"]) for one in device.journal.find("sentence")]
 
 
-async def test_what_was_kept_is_spoken_before_the_first_answer_after_waking(house: House) -> None:
+@pytest.mark.parametrize("ways", [("speech", "wake"), ("wake",)])
+async def test_what_was_kept_is_spoken_before_the_first_answer_after_waking(house: House, ways: Sequence[str]) -> None:
     device = SimDevice(find_profile("P1"), ota_url=house.site.ota, mac=OLD)
     async with device.running():
-        number = await keep(house, device)
+        number = await keep(house, device, ways)
         turn = await device.say(WORDS, seconds=LIMIT)
         assert turn.outcome == "answered", turn
         assert await device.until(LIMIT, lambda: ANSWER in sentences(device))

@@ -132,7 +132,7 @@ def _job(body: AnnouncementRequest, query: str, now: int, actor: str) -> NewJob:
         rate=body.rate,
         window=body.window,
         halt_share=1.0,
-        idle="speech" not in body.ways,
+        idle={"speech", "wake"}.isdisjoint(body.ways),
         quiet=body.quiet,
         expires_seconds=body.expires_seconds,
     )

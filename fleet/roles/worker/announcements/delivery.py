@@ -14,6 +14,7 @@ from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRe
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.adapters.redis.devices.notify_faults import MOST as MOST_FAULTS
 from fleet.adapters.redis.devices.notify_faults import NotifyFaults, read_faults
+from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core.announcement_ways import is_open
 from fleet.core.api_address import api_address
 from fleet.ground.errors import Overloaded, ProviderError, Unavailable
@@ -108,27 +109,27 @@ class AnnouncementDelivery:
             left = left[left.index(known.way) + 1 :]
             if state := await self._go_on(order, known.way, known):
                 return _outcome(known.way, state)
-        device, speaks = await self._look(order.mac)
+        device, session = await self._look(order.mac)
         for way in left:
-            if way not in announcement.ways or not device.online:
+            if not device.online or not (way in announcement.ways or _is_awaited(way, announcement, session)):
                 continue
-            if not is_open(way, speaks=speaks, dialect=device.dialect, firmware=device.firmware):
+            if not is_open(way, speaks=session is not None, dialect=device.dialect, firmware=device.firmware):
                 continue
             if not await order.wanted():
                 return Outcome("not_sent", _CANCELLED)
             if state := await self._take(order, way, device):
                 return _outcome(way, state)
-            device, speaks = await self._look(order.mac)
+            device, session = await self._look(order.mac)
         if not device.online:
             return Outcome("not_sent", OFFLINE)
         if "wake" in announcement.ways:
             await self._deliveries.keep(order.shard.owner, order.mac)
         return Outcome("not_sent", AWAKE_LATER)
 
-    async def _look(self, mac: str) -> tuple[DeviceRecord, bool]:
-        """Return a device as it is now, and whether it is in a session in which it can speak."""
+    async def _look(self, mac: str) -> tuple[DeviceRecord, SessionRecord | None]:
+        """Return a device as it is now, and the session in which it can speak."""
         device = await self._resources.devices.read(mac)
-        return device, bool(device.session) and await self._speech.session(mac) is not None
+        return device, await self._speech.session(mac) if device.session else None
 
     async def _take(self, order: DeviceDelivery, way: Way, device: DeviceRecord) -> State | None:
         """Try one way; return None if the device has not got it by this way."""
@@ -225,6 +226,11 @@ class AnnouncementDelivery:
         except (Unavailable, Overloaded):
             return None
         return "shown"
+
+
+def _is_awaited(way: Way, announcement: DeviceAnnouncement, session: SessionRecord | None) -> bool:
+    """Whether an announcement of the way `wake` is spoken now: the session is one for which texts were kept."""
+    return way == "speech" and "wake" in announcement.ways and session is not None and bool(session.kept)
 
 
 def _outcome(way: Way, state: State) -> Outcome:

@@ -65,6 +65,9 @@ class GrowingList:
         self.digests += (blake2b(text, digest_size=_DIGEST_BYTES, person=_READING).hexdigest(),)
         if self.tools or len(self.skipped) < number:
             return False
+        # Spaces make pages long, but not the tools in them: of a list that is parsed they take no room.
+        if self.size + len(text) > LARGEST_LIST:
+            return False
         if self.pages.split() != self._stored[: number + 1] and not self._known.begins(self.digests):
             return False
         self.skipped.append(text)
@@ -141,6 +144,8 @@ class ListBudget:
 
     def skip(self, growing: GrowingList, text: bytes) -> bool:
         """Note a page, as `GrowingList.skip` does; this may drop the list, or others."""
+        if growing.refused:  # It is not in the budget any more, so nothing would give its room back.
+            return False
         before = growing.size
         skipped = growing.skip(text)
         self._count(growing.size - before)

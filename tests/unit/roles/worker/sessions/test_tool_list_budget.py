@@ -1,6 +1,7 @@
 from collections import Counter
 
 from fleet.ground.metrics.broker import LISTS
+from fleet.roles.worker.sessions.known_lists import KnownList, KnownLists
 from fleet.roles.worker.sessions.tool_list_budget import LIST_TOO_LONG, MOST_TOOLS, PAGE_TOO_LONG, ListBudget
 from fleet.wire.mcp import LARGEST_LIST, LARGEST_PAGE, ToolSpec
 
@@ -43,6 +44,37 @@ def test_a_list_is_bounded_in_bytes_and_in_tools() -> None:
         assert ends[-1] == (LIST_TOO_LONG, LIST_TOO_LONG)
         assert LARGEST_LIST - 2000 < len(large.document()) <= LARGEST_LIST + len(large)
         assert len(many) == MOST_TOOLS
+
+
+def known_list(*pages: bytes) -> KnownLists:
+    """Return lists of which one has these pages."""
+    known = KnownLists()
+    with ListBudget(Counter()).begin() as growing:
+        for page in pages:
+            growing.skip(page)
+        known.put(growing.digests, KnownList("[]", 0))
+    return known
+
+
+def test_a_known_page_of_a_list_that_was_dropped_before_it_takes_no_room() -> None:
+    page = b"x" * 1_000
+    known = known_list(page)
+    budget = ListBudget(Counter(), limit=5_000)
+    with budget.begin(known=known) as silent, budget.begin() as large:
+        budget.add(large, tools(0, 7))
+        assert silent.refused
+        assert not budget.skip(silent, page)
+        assert silent.skipped == []
+    assert budget.used == 0
+
+
+def test_the_known_pages_of_one_list_take_as_much_room_as_a_whole_list_at_most() -> None:
+    pages = [b"%d" % at + b" " * 60_000 for at in range(32)]
+    budget = ListBudget(Counter())
+    with budget.begin(known=known_list(*pages)) as growing:
+        assert [budget.skip(growing, page) for page in pages] == [True] + [False] * 31
+        assert budget.used == growing.size <= LARGEST_LIST
+    assert budget.used == 0
 
 
 def test_of_a_page_that_firmware_would_not_send_the_beginning_is_kept() -> None:
