@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from typing import Protocol
+from weakref import ref
 
 from fleet.ground.metrics import audio
 
@@ -31,13 +32,14 @@ class Timer:
     """A timer of one owner.
 
     Args:
-        owner: Called when the timer fires.
+        owner: Called when the timer fires, if it is still there. The timer is a part of it, so a strong reference back
+            would make a circle, and the owner would wait for the garbage collector.
     """
 
     __slots__ = ("owner", "tick")
 
     def __init__(self, owner: TimerOwner) -> None:
-        self.owner = owner
+        self.owner = ref(owner)
         self.tick = 0
         """Number of the tick at which it fires; 0 while it is off. Only the wheel sets it."""
 
@@ -97,7 +99,8 @@ class TimerWheel:
                     if 0 < timer.tick <= tick:
                         timer.tick = 0
                         self.pending -= 1
-                        due = timer.owner.on_timer(current * TICK)
+                        owner = timer.owner()
+                        due = None if owner is None else owner.on_timer(current * TICK)
                         if due is not None:
                             self.pending += not timer.tick
                             self._place(timer, due)

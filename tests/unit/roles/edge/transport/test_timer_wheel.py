@@ -13,8 +13,13 @@ class Owner:
         self.on_timer = fire
 
 
+OWNERS: list[Owner] = []
+"""A timer does not keep its owner."""
+
+
 def timer_of(fire: Callable[[float], float | None]) -> Timer:
-    return Timer(Owner(fire))
+    OWNERS.append(Owner(fire))
+    return Timer(OWNERS[-1])
 
 
 class Clock:
@@ -168,3 +173,13 @@ def test_timer_that_sets_itself_while_it_fires_is_on_once() -> None:
     clock.turn(1)
     assert count == 2
     assert clock.wheel.pending == 0
+
+
+def test_a_timer_whose_owner_is_gone_does_nothing_and_ends() -> None:
+    clock, fired = Clock(), []
+    owner, other = Owner(fired.append), timer_of(fired.append)
+    clock.wheel.set(Timer(owner), clock.now + 0.1)
+    clock.wheel.set(other, clock.now + 0.1)
+    del owner
+    clock.turn(1)
+    assert (len(fired), clock.wheel.pending) == (1, 0)
