@@ -170,8 +170,8 @@ class EdgeSession:
             self._native.close()
         ends_at = f"{self.opened.session} {self._stream.newest} {self._transport.sent}"
         self._services.traces.note(self.opened.device, "end", ends_at)
-        with self._transport.fields():
-            log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent})
+        about = {"session": self.opened.session, "device": self.opened.device}
+        log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent, **about})
 
     def _apply_device_state(self, command: EdgeCommand, now: float) -> None:
         """Apply what the device reported to its shard."""
