@@ -45,8 +45,8 @@ class TurnTaking:
 
     def __init__(self, transport: DownlinkTransport, services: EdgeServices, now: float) -> None:
         opened = transport.opened
-        # Its parts know it weakly, and timers their owners, so that a closed session is freed at once. A circle of
-        # references would wait for the garbage collector, which took a third of the CPU time of a hello and goodbye.
+        # Its parts know it weakly, so that a closed session is freed at once. A circle of references would wait for the
+        # garbage collector, which took a third of the edge's CPU time of hellos and goodbyes.
         session: TurnTaking = proxy(self)
         self._transport = transport
         self._services = services
