@@ -51,7 +51,6 @@ class ScriptedEar:
 
     def __init__(self, uplink: AudioFormat, listener: Any, audio_input: "ScriptedAudioInput") -> None:
         self._frame_ms, self._listener, self._audio_input = uplink.frame_ms, listener, audio_input
-        self._closed = False
 
     def feed(self, packet: bytes, played: Played | None = None) -> bool:
         self._audio_input.seen.append(packet)
@@ -67,11 +66,11 @@ class ScriptedEar:
     def _hear(self, frame: ScriptedFrame) -> None:
         if self._audio_input.late:
             self._audio_input.unheard.append(lambda: self._hear(frame))
-        elif not self._closed:
+        elif self._listener:
             self._listener.on_frame(frame)
 
     def close(self) -> None:
-        self._closed = True
+        self._listener = None
 
 
 class ScriptedAudioInput:

@@ -74,7 +74,8 @@ class AudioInputStream:
         self, audio_input: "AudioInput", uplink: AudioFormat, listener: FrameListener, *, echoes: bool
     ) -> None:
         self._input = audio_input
-        self.listener = listener
+        self.listener: FrameListener | None = listener
+        """None once the stream is closed: its listener has it, and a circle would wait for the garbage collector."""
         self._stream = StreamState(bytes(RATE * uplink.frame_ms // 1000 * 2))
         self._stream.echo = EchoStream(audio_input.echo) if echoes and audio_input.echo else None
         self.silence = VadFrame(self._stream.silence, 0.0)
@@ -105,6 +106,7 @@ class AudioInputStream:
     def close(self) -> None:
         """End the stream; frames of packets that wait are not delivered."""
         self.closed = True
+        self.listener = None
 
     def decode(self, packet: bytes, played: Played | None) -> _DecodedPacket:
         """Decode a packet. Runs in the thread."""
@@ -244,7 +246,7 @@ class AudioInput:
             while frames:
                 stream, frame = frames.popleft()
                 stream.waiting -= 1
-                if not stream.closed:
+                if stream.listener:
                     stream.listener.on_frame(frame)
         finally:
             # If a listener raises, the other listeners still get their frames.

@@ -50,6 +50,7 @@ def known_language(*wanted: str) -> str:
     return next((one for one in wanted if one in LANGUAGES), "en")
 
 
+@lru_cache(maxsize=64)  # every session asks
 def language_of(locale: str) -> str:
     """Return the language of a locale such as `zh-CN`; empty for a text that is no locale."""
     return re.split("[-_]", read_locale(locale).lower(), maxsplit=1)[0]

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _AT_ONCE = 100
 """Sessions whose agents are read at once."""
 _KEY = re.compile("[0-9a-fA-F]{32}")
+_FRAME_MS, _SAMPLE_RATES = frozenset(FRAME_MS), frozenset(SAMPLE_RATES)
 
 
 class EdgeDispatcher:
@@ -121,9 +122,9 @@ class EdgeDispatcher:
             return "unknown dialect"
         if not _KEY.fullmatch(command.key):
             return "bad key"
-        if not {command.uplink_frame_ms, command.downlink_frame_ms} <= set(FRAME_MS):
+        if not _FRAME_MS.issuperset((command.uplink_frame_ms, command.downlink_frame_ms)):
             return "unknown frame length"
-        if not {command.uplink_rate, command.downlink_rate} <= set(SAMPLE_RATES):
+        if not _SAMPLE_RATES.issuperset((command.uplink_rate, command.downlink_rate)):
             return "unknown sample rate"
         full = len(self._registry) >= self._services.settings.edge_sessions
         return "too many sessions" if full else None

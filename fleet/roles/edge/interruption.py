@@ -55,7 +55,7 @@ class Interruption:
         self._turns = turns
         self._uplink = uplink
         self._recognition = recognition
-        self._timer = Timer(self)
+        self._timer = Timer()
         self._task: asyncio.Task[object] | None = None
         self._held: HeldAnswer | None = None
         self._speech: SpokenAnswer | None = None
@@ -88,7 +88,7 @@ class Interruption:
         elif collector.overlap_ms >= HOLD_MS:
             speech.playout.hold()
             self._held, self._speech = HeldAnswer(self._transport.agent.current.rules, now, now), speech
-            self._services.socket.wheel.set(self._timer, now + _POLL_SECONDS)
+            self._services.socket.wheel.set(self._timer, now + _POLL_SECONDS, self)
             with self._transport.fields(speech.turn):
                 log.info("answer held")
 

@@ -59,7 +59,7 @@ class EdgeSession:
         self._turn_taking = TurnTaking(self._transport, services, now)
         self._detected = DetectedTextFilter(self._transport, services, self._turn_taking)
         self._echo = EchoResponder(opened.key, services.socket)
-        self._return_timer = Timer(self)
+        self._return_timer = Timer()
         self._opened_at: float | None = now
         """When the session was opened; None after the first packet."""
 
@@ -170,8 +170,8 @@ class EdgeSession:
             self._native.close()
         ends_at = f"{self.opened.session} {self._stream.newest} {self._transport.sent}"
         self._services.traces.note(self.opened.device, "end", ends_at)
-        with self._transport.fields():
-            log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent})
+        about = {"session": self.opened.session, "device": self.opened.device}
+        log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent, **about})
 
     def _apply_device_state(self, command: EdgeCommand, now: float) -> None:
         """Apply what the device reported to its shard."""
@@ -185,7 +185,7 @@ class EdgeSession:
             case AbortAnswerCommand():
                 self._turn_taking.abort(now)
             case DeviceReturnedCommand():
-                self._services.socket.wheel.set(self._return_timer, now + RETURN_SECONDS)
+                self._services.socket.wheel.set(self._return_timer, now + RETURN_SECONDS, self)
             case _:
                 # EdgeDispatcher opens and closes sessions.
                 return

@@ -32,7 +32,7 @@ class DetectedTextFilter:
         self._turn_taking = turn_taking
         self._text = ""
         self._listening = False
-        self._timer = Timer(self)
+        self._timer = Timer()
 
     def take(self, text: str, now: float) -> None:
         """Take a text; discard the audio before it, which is not part of the next utterance."""
@@ -42,7 +42,7 @@ class DetectedTextFilter:
         self._listening = self._turn_taking.busy or self._turn_taking.uplink.gate == "open"
         self._turn_taking.uplink.settle(now)
         if not self._decide(now, late=False):
-            self._services.socket.wheel.set(self._timer, now + LATE_SECONDS)
+            self._services.socket.wheel.set(self._timer, now + LATE_SECONDS, self)
 
     def close(self) -> None:
         """Forget a text without a decision."""

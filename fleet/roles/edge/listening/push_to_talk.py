@@ -1,6 +1,5 @@
 """Push-to-talk in one session: the length of a press, the answer to a silent press, and the end of its turn."""
 
-import asyncio
 import logging
 from typing import Protocol
 
@@ -51,9 +50,8 @@ class PushToTalk:
         self._session = session
         self._began: float | None = None
         self._seconds = 0.0
-        self._clock = asyncio.get_running_loop().time
         self._goodbye_at = 0.0
-        self._goodbye = Timer(self)
+        self._goodbye = Timer()
 
     def begin(self, now: float) -> None:
         """Note that the button is pressed; a repeated call changes nothing."""
@@ -90,8 +88,9 @@ class PushToTalk:
         """
         opened = self._transport.opened
         if loses_wake_word(opened.board, opened.firmware):
-            self._goodbye_at = self._clock() + wait
-            self._services.socket.wheel.set(self._goodbye, self._goodbye_at)
+            wheel = self._services.socket.wheel
+            self._goodbye_at = wheel.clock() + wait
+            wheel.set(self._goodbye, self._goodbye_at, self)
 
     def cancel_goodbye(self) -> None:
         """Cancel the goodbye: the device listens again, or its session has ended."""

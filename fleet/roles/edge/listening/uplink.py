@@ -51,7 +51,7 @@ class Uplink:
         self._preroll = PrerollBuffer(uplink.frame_ms)
         self.period: ListeningPeriod | None = None
         """The listening period; None outside of one."""
-        self._timer = Timer(self)
+        self._timer = Timer()
         self._deadline = 0.0
         self._settles_at: float | None = None
         self.pressed = False
@@ -143,7 +143,7 @@ class Uplink:
         """End the recording of a press; packets that are still on their way belong to it."""
         if self.gate == "open":
             self._deadline = now + GRACE_SECONDS + CATCH_UP_SECONDS
-            self._services.socket.wheel.set(self._timer, now + GRACE_SECONDS)
+            self._services.socket.wheel.set(self._timer, now + GRACE_SECONDS, self)
 
     def close(self) -> None:
         """Stop listening; count what was lost and late."""

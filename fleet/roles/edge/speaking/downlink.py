@@ -45,8 +45,7 @@ class Downlink:
         self._transport = transport
         self._services = services
         self._owner = owner
-        self._clock = asyncio.get_running_loop().time
-        self._timer = Timer(self)
+        self._timer = Timer()
         self._task: asyncio.Task[object] | None = None
         self.speech: SpokenAnswer | None = None
         """The answer that is being spoken or prepared."""
@@ -76,7 +75,7 @@ class Downlink:
             self._task = self._services.tasks.start("speech", synthesise(speech, self._transport.agent, fmt, self))
         if speech.playout.started:
             log.info("speech begins")
-            self._services.socket.wheel.set(self._timer, now)
+            self._services.socket.wheel.set(self._timer, now, self)
         elif not speech.lazy:
             self._send_start(now)
 
@@ -101,7 +100,7 @@ class Downlink:
         """Send what was kept while the answer was held."""
         if self.speech:
             self.speech.playout.go_on()
-            self._services.socket.wheel.set(self._timer, now)
+            self._services.socket.wheel.set(self._timer, now, self)
 
     def cancel(self) -> SpokenAnswer | None:
         """Cancel the answer without `tts stop`; return it."""
@@ -134,7 +133,7 @@ class Downlink:
             speech.begun_at = now
             speech.playout.start(now)
             self.send_emotion()
-            self._services.socket.wheel.set(self._timer, now)
+            self._services.socket.wheel.set(self._timer, now, self)
 
     def send_emotion(self) -> None:
         """Send the answer's emotion, if it is not sent yet: after `tts start`, never before it.
@@ -153,13 +152,13 @@ class Downlink:
         speech = self.speech
         if not speech:
             return
-        playout = speech.playout
+        playout, wheel = speech.playout, self._services.socket.wheel
         if speech.lazy and playout.waiting:
             speech.lazy = False
-            self._send_start(self._clock())
+            self._send_start(wheel.clock())
         # If more than one packet waits, the timer is set already.
         if playout.drained or (playout.waiting == 1 and playout.started):
-            self._services.socket.wheel.set(self._timer, self._clock())
+            wheel.set(self._timer, wheel.clock(), self)
 
     def on_timer(self, now: float) -> float | None:
         """Send what is due; return the next due time."""

@@ -44,7 +44,7 @@ class Fillers:
         self._services = services
         self._downlink = downlink
         self._starter = starter
-        self._timer = Timer(self)
+        self._timer = Timer()
         self._turn = self._language = ""
         self._left: list[Phrase] = []
 
@@ -52,7 +52,7 @@ class Fillers:
         """Begin to wait for the answer of a turn, whose user speaks this language (ISO 639-1); ends an older wait."""
         if seconds := self._transport.agent.settings.filler_seconds:
             self._turn, self._language, self._left = turn, language, list(_PHRASES)
-            self._services.socket.wheel.set(self._timer, now + seconds)
+            self._services.socket.wheel.set(self._timer, now + seconds, self)
 
     def stop(self) -> None:
         """Speak no more of them in this turn: it is over, or the device cannot play them."""

@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from typing import Literal, Protocol
 from uuid import uuid4
+from weakref import proxy
 
 from fleet.core.text.phrases import Phrase, phrase
 from fleet.ground.errors import FleetError
@@ -62,7 +63,7 @@ class SessionTurns:
         self._services = services
         self._listener = listener
         self._turn: AwaitedTurn | None = None
-        self.downlink = Downlink(transport, services, self)
+        self.downlink = Downlink(transport, services, proxy(self))
         self.replay = AnswerReplay(self.downlink)
         self._reports = TurnReports(transport, services)
         self._fillers = Fillers(transport, services, self.downlink, listener)
@@ -112,6 +113,8 @@ class SessionTurns:
         except FleetError as error:
             log.warning("utterance not delivered", extra={"reason": str(error), "kind": type(error).__name__})
             timed.utterances.add("undelivered")
+            if self._turn is not turn:
+                return  # it was cancelled meanwhile
             # It may have been delivered despite the error, and no answer may follow the apology.
             self._give_way()
             self._listener.fail("failed")

@@ -48,6 +48,8 @@ class EarlyPacketBuffer:
 
     def claim(self, ssrc: int, now: float) -> list[Waiting]:
         """Return and forget the packets of a session that has opened, in the order in which they came."""
+        if not self._packets:
+            return []
         kept = [one for sender in list(self._packets) if sender[0] == ssrc for one in self._packets.pop(sender)]
         self._waiting -= len(kept)
         claimed = [waiting for waiting in kept if now - waiting[2] <= LONGEST_WAIT]

@@ -61,6 +61,7 @@ def any_toc(frame_ms: int) -> Tests:
     return tuple(SequentialTest.for_share(share, chance) for share in SHARES_ANY if share > 1.4 * chance)
 
 
+@cache  # there are few frame lengths, and every session asks
 def live_test(frame_ms: int, *, pinned: bool) -> SequentialTest:
     """Return the test that goes on while a stream is live."""
     if pinned:

@@ -28,18 +28,16 @@ class TimerOwner(Protocol):
 
 
 class Timer:
-    """A timer of one owner.
-
-    Args:
-        owner: Called when the timer fires.
-    """
+    """A timer that may be set on the wheel; only the wheel changes it."""
 
     __slots__ = ("owner", "tick")
 
-    def __init__(self, owner: TimerOwner) -> None:
-        self.owner = owner
+    def __init__(self) -> None:
+        self.owner: TimerOwner | None = None
+        """Called when it fires. None while it is off: it is a part of its owner, and a circle of both would keep a
+        closed session until the garbage collector comes."""
         self.tick = 0
-        """Number of the tick at which it fires; 0 while it is off. Only the wheel sets it."""
+        """Number of the tick at which it fires; 0 while it is off."""
 
 
 class TimerWheel:
@@ -53,7 +51,7 @@ class TimerWheel:
     """
 
     def __init__(self, clock: Callable[[], float], wake: Callable[[], None]) -> None:
-        self._clock = clock
+        self.clock = clock
         self._wake = wake
         self._slots: list[list[Timer]] = [[] for _ in range(SLOTS)]
         self._done = 0
@@ -63,11 +61,12 @@ class TimerWheel:
         """When the next run is due, on the monotonic clock; the metric of lateness is measured against it."""
         self._late = audio.lateness.tally()
 
-    def set(self, timer: Timer, due: float) -> None:
+    def set(self, timer: Timer, due: float, owner: TimerOwner) -> None:
         """Fire `timer` at `due`, or at the next tick when that has passed; it replaces the timer's earlier time."""
+        timer.owner = owner
         if not self.pending:
             # An empty wheel is not run, so it must catch up before it can compare times.
-            self._done = max(self._done, tick_of(self._clock()))
+            self._done = max(self._done, tick_of(self.clock()))
         if not timer.tick:
             self.pending += 1
         self._place(timer, due)
@@ -78,6 +77,7 @@ class TimerWheel:
         if timer.tick:
             timer.tick = 0
             self.pending -= 1
+        timer.owner = None
 
     def run(self, now: float) -> None:
         """Fire all timers that are due, with the time of the current tick as `now`.
@@ -94,13 +94,17 @@ class TimerWheel:
             try:
                 while entries:
                     timer = entries.pop()
-                    if 0 < timer.tick <= tick:
+                    owner = timer.owner
+                    if owner is not None and 0 < timer.tick <= tick:
                         timer.tick = 0
                         self.pending -= 1
-                        due = timer.owner.on_timer(current * TICK)
+                        due = owner.on_timer(current * TICK)
                         if due is not None:
+                            timer.owner = owner
                             self.pending += not timer.tick
                             self._place(timer, due)
+                        elif not timer.tick:
+                            timer.owner = None
             finally:
                 # After a failure entries are left: they fire when the wheel reaches the slot again.
                 self._slots[tick % SLOTS].extend(entries)

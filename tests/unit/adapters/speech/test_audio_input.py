@@ -12,6 +12,7 @@ from fleet.adapters.speech.opus import Encoder
 from fleet.adapters.speech.vad_silero import Samples, SileroVad, VadState
 from fleet.core.reference import NOTHING, Played
 from fleet.wire.messages import AudioFormat
+from tests.support.garbage import no_garbage
 from tests.support.listening import UPLINK, Listener, packets, running, tone
 
 FRAME_BYTES = 1920
@@ -196,3 +197,13 @@ async def test_the_thread_ends_with_run(vad: LoudnessVad) -> None:
         thread = next(thread for thread in threading.enumerate() if thread.name.startswith("audio_input"))
     await asyncio.to_thread(thread.join, 20)
     assert not thread.is_alive()
+
+
+async def test_a_stream_that_is_closed_is_freed_without_the_garbage_collector(ears: AudioInput) -> None:
+    with no_garbage():
+        listener = Listener(ears)
+        for packet in packets(tone(0.3)):
+            listener.ear.feed(packet)
+        await listener.wait(5)
+        listener.ear.close()
+        del listener

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.edge_stage import settle
 from tests.unit.roles.edge.test_agents import site
 
 
@@ -29,3 +30,15 @@ async def test_a_device_that_listens_is_greeted_when_its_agent_is_loaded_but_not
         await one.stage.told_at_least("stop")
         await one.publish(greeting="Hi again!")
         assert one.stage.voice.spoken == ["Hi!"]
+
+
+async def test_an_agent_that_is_loaded_after_the_goodbye_greets_nobody() -> None:
+    async with site() as one:
+        await one.publish(greeting="Hi!")
+        agent, greets = one.agent, one.agent.current
+        agent._wanted = "an agent that is being loaded"
+        await one.stage.listen("auto")
+        await one.stage.send("session_closed")
+        agent._set(greets)
+        await settle()
+        assert one.stage.voice.spoken == []

@@ -1,7 +1,12 @@
 """What an edge tells a shard of its turns, and for how long it waits for one."""
 
-from fleet.wire.edge_messages import AnswerInterruptedEvent
-from tests.support.edge_stage import Device, Stage, on_stage
+import asyncio
+
+import pytest
+
+from fleet.ground.errors import Unavailable
+from fleet.wire.edge_messages import AnswerInterruptedEvent, EdgeEvent
+from tests.support.edge_stage import Device, Stage, on_stage, settle
 
 
 async def speaking(stage: Stage) -> tuple[Device, str]:
@@ -190,3 +195,26 @@ async def test_a_face_that_comes_while_the_device_speaks_is_sent_once() -> None:
         await stage.send("speech_ended", turn="t", index=1)
         await stage.told_at_least("stop")
         assert stage.told() == ["start", "llm", "sentence_start", "stop"]
+
+
+async def test_a_question_that_is_lost_after_the_goodbye_is_not_apologised_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with on_stage() as stage:
+        await stage.open()
+        asked, lose = asyncio.Event(), asyncio.Event()
+
+        async def to_shard(shard: int, event: EdgeEvent) -> None:
+            asked.set()
+            await lose.wait()
+            raise Unavailable("redis is away")
+
+        stage.to_shard = to_shard  # type: ignore[method-assign]
+        await stage.send("wake_word_heard", text="What is the weather like in Paris?")
+        await stage.until(asked.is_set)
+        await stage.send("session_closed")
+        await stage.send("agents_changed", session="")  # until then the dispatcher holds the session it found last
+        lose.set()
+        await stage.until(lambda: "utterance not delivered" in caplog.text)
+        await settle()
+        assert (stage.voice.spoken, "work crashed" in caplog.text) == ([], False)

@@ -11,10 +11,7 @@ class Owner:
 
     def __init__(self, fire: Callable[[float], float | None]) -> None:
         self.on_timer = fire
-
-
-def timer_of(fire: Callable[[float], float | None]) -> Timer:
-    return Timer(Owner(fire))
+        self.timer = Timer()
 
 
 class Clock:
@@ -26,6 +23,9 @@ class Clock:
     def wake(self) -> None:
         self.woken += 1
 
+    def set(self, owner: Owner, due: float) -> None:
+        self.wheel.set(owner.timer, due, owner)
+
     def turn(self, seconds: float) -> None:
         """Tick on for so long."""
         for _ in range(round(seconds / TICK)):
@@ -35,7 +35,7 @@ class Clock:
 
 def test_timer_fires_at_its_time_and_never_before() -> None:
     clock, fired = Clock(), []
-    clock.wheel.set(timer_of(fired.append), clock.now + 0.1)
+    clock.set(Owner(fired.append), clock.now + 0.1)
     clock.turn(0.09)
     assert not fired
     clock.turn(0.02)
@@ -52,7 +52,7 @@ def test_timer_that_returns_a_time_fires_again() -> None:
         fired.append(now)
         return now + 0.06 if len(fired) < 5 else None
 
-    clock.wheel.set(timer_of(fire), clock.now)
+    clock.set(Owner(fire), clock.now)
     clock.turn(1)
     assert len(fired) == 5
     assert all(0.06 - 1e-6 <= later - earlier <= 0.06 + 2 * TICK for earlier, later in itertools.pairwise(fired))
@@ -60,15 +60,15 @@ def test_timer_that_returns_a_time_fires_again() -> None:
 
 def test_moved_timer_fires_once_at_its_new_time() -> None:
     clock, fired = Clock(), []
-    timer = timer_of(fired.append)
-    clock.wheel.set(timer, clock.now + 0.5)
-    clock.wheel.set(timer, clock.now + 0.1)
-    clock.wheel.set(timer, clock.now + 0.1)
+    owner = Owner(fired.append)
+    clock.set(owner, clock.now + 0.5)
+    clock.set(owner, clock.now + 0.1)
+    clock.set(owner, clock.now + 0.1)
     clock.turn(3)
     assert len(fired) == 1
     assert fired[0] < 1000.2
-    clock.wheel.set(timer, clock.now + 0.1)
-    clock.wheel.set(timer, clock.now + 0.5)
+    clock.set(owner, clock.now + 0.1)
+    clock.set(owner, clock.now + 0.5)
     clock.turn(0.3)
     assert len(fired) == 1
     clock.turn(0.3)
@@ -77,10 +77,10 @@ def test_moved_timer_fires_once_at_its_new_time() -> None:
 
 def test_cancelled_timer_does_not_fire() -> None:
     clock, fired = Clock(), []
-    timer = timer_of(fired.append)
-    clock.wheel.set(timer, clock.now + 0.1)
-    clock.wheel.cancel(timer)
-    clock.wheel.cancel(timer)
+    owner = Owner(fired.append)
+    clock.set(owner, clock.now + 0.1)
+    clock.wheel.cancel(owner.timer)
+    clock.wheel.cancel(owner.timer)
     assert clock.wheel.pending == 0
     clock.turn(1)
     assert not fired
@@ -89,7 +89,7 @@ def test_cancelled_timer_does_not_fire() -> None:
 def test_stalled_loop_loses_no_timer() -> None:
     clock, fired = Clock(), []
     for number in range(300):
-        clock.wheel.set(timer_of(fired.append), clock.now + number * TICK)
+        clock.set(Owner(fired.append), clock.now + number * TICK)
     clock.now += 10
     clock.wheel.run(clock.now)
     assert len(fired) == 300
@@ -97,7 +97,7 @@ def test_stalled_loop_loses_no_timer() -> None:
 
 def test_distant_timer_fires_early_rather_than_never() -> None:
     clock, fired = Clock(), []
-    clock.wheel.set(timer_of(fired.append), clock.now + 60)
+    clock.set(Owner(fired.append), clock.now + 60)
     clock.turn((SLOTS + 2) * TICK)
     assert len(fired) == 1
 
@@ -105,7 +105,7 @@ def test_distant_timer_fires_early_rather_than_never() -> None:
 def test_wheel_that_stood_still_knows_the_time() -> None:
     clock, fired = Clock(), []
     clock.now += 5000
-    clock.wheel.set(timer_of(fired.append), clock.now + 0.1)
+    clock.set(Owner(fired.append), clock.now + 0.1)
     clock.turn(0.05)
     assert not fired
     assert clock.woken == 1
@@ -118,7 +118,7 @@ def test_broken_timer_costs_the_others_only_time() -> None:
         raise ValueError
 
     for fire in (fired.append, fail, fired.append):
-        clock.wheel.set(timer_of(fire), clock.now)
+        clock.set(Owner(fire), clock.now)
     clock.now += TICK
     with pytest.raises(ValueError):
         clock.wheel.run(clock.now)
@@ -134,7 +134,7 @@ def test_times_on_the_grid_are_met_at_their_tick_for_hours() -> None:
         fired.append(now)
         return now + 0.06
 
-    clock.wheel.set(timer_of(fire), clock.now)
+    clock.set(Owner(fire), clock.now)
     first = round(clock.now / TICK) + 1
     for tick in range(first, first + 60_000):
         clock.wheel.run(tick * TICK + 0.003)
@@ -144,7 +144,7 @@ def test_times_on_the_grid_are_met_at_their_tick_for_hours() -> None:
 
 def test_timers_are_told_the_time_of_the_tick() -> None:
     clock, fired = Clock(), []
-    clock.wheel.set(timer_of(fired.append), clock.now)
+    clock.set(Owner(fired.append), clock.now)
     clock.wheel.run(1000.0 + 7.4 * TICK)
     assert fired == [pytest.approx(1000.0 + 7 * TICK)]
 
@@ -158,13 +158,24 @@ def test_timer_that_sets_itself_while_it_fires_is_on_once() -> None:
         count += 1
         if count > 1:
             return None
-        clock.wheel.set(timer, now + 0.05)
+        clock.set(owner, now + 0.05)
         return now + 0.03
 
-    timer = timer_of(fire)
-    clock.wheel.set(timer, clock.now)
+    owner = Owner(fire)
+    clock.set(owner, clock.now)
     clock.turn(TICK)
     assert clock.wheel.pending == 1
     clock.turn(1)
     assert count == 2
     assert clock.wheel.pending == 0
+
+
+def test_a_timer_that_is_off_does_not_know_its_owner() -> None:
+    clock, fired = Clock(), []
+    once, cancelled = Owner(fired.append), Owner(fired.append)
+    for owner in (once, cancelled):
+        clock.set(owner, clock.now + 0.1)
+        assert owner.timer.owner is owner
+    clock.wheel.cancel(cancelled.timer)
+    clock.turn(1)
+    assert (len(fired), once.timer.owner, cancelled.timer.owner) == (1, None, None)
