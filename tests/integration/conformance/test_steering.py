@@ -336,7 +336,7 @@ async def test_alone_it_answers_every_mark() -> None:
     port = free_port()
     async with asyncio.timeout(240), asyncio.TaskGroup() as group:
         serving = group.create_task(server.run("127.0.0.1", port))
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}/v1") as client:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}/v1", timeout=240) as client:
             files = {"file": ("a.wav", write_wav(voice.say(301, 1.0), 16_000), "audio/wav")}
             while not await _listens(port):
                 await asyncio.sleep(0.01)

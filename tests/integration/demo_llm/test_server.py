@@ -117,7 +117,7 @@ async def test_models_are_listed(client: AsyncOpenAI) -> None:
 
 
 async def test_other_paths_methods_and_sizes_have_error_bodies(url: str) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(trust_env=False, timeout=240) as http:
         answers = [
             await http.get(f"{url}/nothing"),
             await http.get(f"{url}/chat/completions"),
@@ -129,7 +129,7 @@ async def test_other_paths_methods_and_sizes_have_error_bodies(url: str) -> None
 
 async def test_any_key_or_none_is_accepted(url: str) -> None:
     body = {"model": "x", "messages": [user("hello")]}
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(trust_env=False, timeout=240) as http:
         answer = await http.post(f"{url}/chat/completions", json=body)
     assert answer.json()["choices"][0]["message"]["content"] == "Hello. What can I do for you?"
 
