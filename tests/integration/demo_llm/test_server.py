@@ -86,7 +86,7 @@ async def test_the_sdk_joins_streamed_calls(client: AsyncOpenAI) -> None:
 
 
 async def test_fleets_own_adapter_talks_to_it(url: str) -> None:
-    llm = OpenAiLlm(url, None, MODEL, 5.0)
+    llm = OpenAiLlm(url, None, MODEL, 240.0)
     offers = [ToolOffer(**entry["function"]) for entry in STOCK]
     events = [event async for event in llm.stream([Message("user", "what is the volume")], offers)]
     (asked,) = [event for event in events if isinstance(event, CallsAsked)]
