@@ -21,7 +21,13 @@ METRICS = (
     "fleet.adapters.net.http.metrics_server.LIMIT_SECONDS",
     "fleet.adapters.net.http.readiness.LIMIT_SECONDS",
 )
-CONTROL = ("fleet.roles.control.routes.health.READY_SECONDS",)
+CONTROL = (
+    "fleet.roles.control.agents.voice_sample.SAMPLE_SECONDS",
+    "fleet.roles.control.request_pieces.SILENT_SECONDS",
+    "fleet.roles.control.routes.health.READY_SECONDS",
+    "fleet.roles.control.routes.providers.TEST_SECONDS",
+    "fleet.roles.control.routing.BODY_SECONDS",
+)
 API_STORE = (
     "fleet.roles.api.activation.STORE_SECONDS",
     "fleet.roles.api.activation._TRACE_SECONDS",
