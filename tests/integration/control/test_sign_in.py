@@ -342,7 +342,7 @@ async def test_a_hundred_people_sign_in_at_once(stage: ControlStage) -> None:
     await add_account(stage, "ling", "owner")
     async with console_browser(stage) as browser:
         await browser.sign_in("ling")
-        answers = await asyncio.wait_for(_many(browser), 60)
+        answers = await asyncio.wait_for(_many(browser), 240)
     assert set(answers) == {200}
 
 
