@@ -85,7 +85,7 @@ def own_sentinel(tmp_path: Path, _replicas_take_their_time: None) -> Iterator[Se
 
 @pytest.fixture
 def own_cluster(tmp_path: Path, _replicas_take_their_time: None) -> Iterator[ClusterSet]:
-    with running(ClusterSet(tmp_path, timeout_ms=500)) as cluster:
+    with running(ClusterSet(tmp_path, timeout_ms=5_000)) as cluster:
         yield cluster
 
 
