@@ -370,7 +370,7 @@ async def test_what_an_operator_enters_at_the_api_the_device_does_and_both_are_t
 @pytest.fixture
 async def site(redis_url: str, own_broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Scene]:
     """A device; the test brings the workers, one after the other."""
-    async with stand(redis_url, own_broker, keys, tool_seconds=8.0) as one:
+    async with stand(redis_url, own_broker, keys, tool_seconds=PATIENCE) as one:
         yield one
 
 
