@@ -3,6 +3,7 @@ import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -436,7 +437,7 @@ async def test_a_page_instead_of_an_answer_is_an_error(server: OpenAiServer, llm
 async def test_slow_consumers_do_not_make_the_model_look_silent(
     server: OpenAiServer, llm: OpenAiLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.chat(spoken("a", "b", "c"))
+    server.chat(replace(spoken("a", "b", "c"), pace=0.05))
     leap, said = leaping(monkeypatch), []
     async for event in llm.stream(HELLO, []):
         if not said:
