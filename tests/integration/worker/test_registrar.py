@@ -284,7 +284,7 @@ async def test_registering_within_a_session_counts_for_it(stage: Scene, features
 async def test_registering_all_the_time_is_refused(
     redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
-    async with scene(redis_url, broker, keys, rate_hellos="0.01/2") as stage:
+    async with scene(redis_url, broker, keys, rate_hellos="0.0001/2") as stage:
         answers = [await register(stage.device, LEVEL, number=number) for number in range(3)]
     assert ["result" in answer for answer in answers] == [True, True, False]
     assert answers[2]["error"]["code"] == -32000
