@@ -73,8 +73,8 @@ def cluster_url(redis_cluster: ClusterSet, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture
 def _replicas_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a call that is begun wait for a replica as long as that needs on a busy machine."""
-    monkeypatch.setattr("fleet.adapters.redis.client.client.WAIT_MS", 5_000)
-    monkeypatch.setattr("fleet.adapters.redis.client.store.ANSWER_SECONDS", 15.0)
+    monkeypatch.setattr("fleet.adapters.redis.client.client.WAIT_MS", 15_000)
+    monkeypatch.setattr("fleet.adapters.redis.client.store.ANSWER_SECONDS", 40.0)
 
 
 @pytest.fixture
