@@ -47,6 +47,9 @@ def redis_url(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> str
     """Address of a Redis that holds nothing: no key, no function."""
     import redis  # 0.3 seconds, which most files need not
 
+    from tests.support.redis_patience import await_redis
+
+    await_redis(monkeypatch)
     lengthen(monkeypatch, REDIS)
 
     with redis.Redis.from_url(redis_server.url) as client:
@@ -63,6 +66,17 @@ def _authorities_are_read_once() -> Iterator[None]:
             import httpcore2
 
             patch.setattr(httpcore2, "default_ssl_context", functools.cache(httpcore2.default_ssl_context))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _redis_may_be_slow() -> Iterator[None]:
+    """Let the tests' own clients of Redis wait for it: on a busy machine it may stand still for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "redis" in sys.modules:
+            from tests.support.redis_patience import await_redis
+
+            await_redis(patch)
         yield
 
 

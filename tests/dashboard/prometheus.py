@@ -20,7 +20,7 @@ SHIPPED = Path(__file__).parents[2] / "deploy/prometheus"
 SCRAPE_SECONDS = 5
 """The shipped configuration has 15; a run of minutes needs more points."""
 SITE = "load"
-_READY_SECONDS = 60.0
+_READY_SECONDS = 240.0
 
 Targets = Mapping[str, Sequence[tuple[str, int]]]
 """For each role the names and metrics ports of its processes."""
@@ -115,7 +115,7 @@ async def running(targets: Targets, folder: Path) -> AsyncIterator[Prometheus]:
     ]
     async with (
         run_program("Prometheus", command, folder / "prometheus.log"),
-        httpx2.AsyncClient(base_url=f"http://{LOOPBACK}:{port}", timeout=30, trust_env=False) as client,
+        httpx2.AsyncClient(base_url=f"http://{LOOPBACK}:{port}", timeout=240, trust_env=False) as client,
     ):
         await _until_ready(client)
         yield Prometheus(client)

@@ -126,7 +126,7 @@ def sentences(device: SimDevice) -> list[str]:
 @pytest.mark.parametrize("ways", [("speech", "wake"), ("wake",)])
 async def test_what_was_kept_is_spoken_before_the_first_answer_after_waking(house: House, ways: Sequence[str]) -> None:
     device = SimDevice(find_profile("P1"), ota_url=house.site.ota, mac=OLD)
-    async with device.running():
+    async with device.running(LIMIT):
         number = await keep(house, device, ways)
         turn = await device.say(WORDS, seconds=LIMIT)
         assert turn.outcome == "answered", turn
@@ -142,12 +142,12 @@ async def test_what_was_kept_is_spoken_before_the_first_answer_after_waking(hous
 
 async def test_what_was_kept_is_spoken_once_though_the_worker_is_killed_meanwhile(house: House) -> None:
     device = SimDevice(find_profile("P1"), ota_url=house.site.ota, mac=OLD)
-    async with device.running():
+    async with device.running(LIMIT):
         number = await keep(house, device)
         async with asyncio.TaskGroup() as group:
             talk = group.create_task(device.say(WORDS, seconds=LIMIT))
             assert await device.until(LIMIT, lambda: bool(sentences(device)))
-            [worker] = [role for role in house.site.roles if role.count("turn begun")]
+            [worker] = [role for role in house.site.roles if role.role == "worker"]
             await asyncio.to_thread(worker.kill)
             start_worker(house.site)
             await talk

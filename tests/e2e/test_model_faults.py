@@ -36,8 +36,8 @@ def fleet(steering: Steering, model: OpenAiServer, tmp_path_factory: pytest.Temp
     settings |= {
         "LLM_BASE_URL": model.url,
         "LLM_API_KEY": "a-secret-key",
-        "LLM_SILENCE_SECONDS": "2",
-        "LLM_TIMEOUT": "6",
+        "LLM_SILENCE_SECONDS": "4",
+        "LLM_TIMEOUT": "8",
     }
     with fleet_up(tmp_path_factory.mktemp("faults"), **settings) as process:
         yield process

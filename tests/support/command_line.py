@@ -42,7 +42,7 @@ class CommandLine:
     def close(self) -> None:
         assert self._process.stdin and self._process.stdout
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(240)
         self._process.stdout.close()
 
 

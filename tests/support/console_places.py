@@ -68,7 +68,6 @@ PLACES: Final = {
     "nowhere": "#/nowhere",
 }
 """Addresses by the names of their pictures."""
-_LIMIT = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,7 @@ def opener_of(page: Page, dialog: DialogPlace, language: Language) -> Locator:
 def opened(page: Page) -> Locator:
     """Return the dialog that is open, when it has read what it shows and stands still: while it rises it is pale."""
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_be_visible(timeout=_LIMIT)
-    expect(dialog.locator(".loading")).to_have_count(0, timeout=_LIMIT)
+    expect(dialog).to_be_visible()
+    expect(dialog.locator(".loading")).to_have_count(0)
     dialog.evaluate("(one) => Promise.allSettled(one.getAnimations().map((move) => move.finished))")
     return dialog

@@ -26,6 +26,7 @@ from fleet.roles.control.accounts import passwords
 from fleet.roles.control.app import build_app, build_services
 from fleet.roles.control.services import ControlServices
 from fleet.roles.control.settings import ControlSettings
+from tests.support.patience import CONTROL, lengthen
 
 FULL, STRANGER = "flt_full", "flt_stranger"
 """Tokens with all scopes: of the site's tenant, and of another one."""
@@ -71,11 +72,13 @@ async def empty_control(
         services = build_services(loaded, database, store, b"cursors of tests", models)
     app = build_app(services)
     server = HttpServer(app, "127.0.0.1", 0)
-    async with (
-        running("control", server.run),
-        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=240) as client,
-    ):
-        yield ControlStage(app, services, client, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        lengthen(patch, CONTROL)
+        async with (
+            running("control", server.run),
+            httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False, timeout=240) as client,
+        ):
+            yield ControlStage(app, services, client, folder)
 
 
 @asynccontextmanager

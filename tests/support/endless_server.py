@@ -44,7 +44,7 @@ class EndlessServer:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(240)
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -56,7 +56,7 @@ class EndlessServer:
 
     def _serve(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            connection.settimeout(30)
+            connection.settimeout(240)
             connection.recv(MEGABYTE)
             if self._body == "headers":
                 connection.sendall(b"HTTP/1.1 %d OK\r\n" % self._status)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from pydantic import JsonValue
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -26,6 +27,7 @@ from fleet.roles.gateway.app import Gateway, Opener
 from fleet.roles.gateway.port.connection_limits import ClientLimits
 from fleet.roles.gateway.resources import GatewayResources, ModelTerms
 from fleet.roles.gateway.settings import GatewaySettings
+from tests.support.patience import GATEWAY, lengthen
 
 PATIENCE = 240.0
 UNHURRIED: dict[str, Any] = {"open_timeout": PATIENCE, "ping_interval": None}
@@ -209,8 +211,10 @@ async def gateway_stage(
             gateway = Gateway(
                 resources, store.ping_writes, registrar, certificate=shown, limits=limits or patient_limits()
             )
-            async with running("gateway", gateway.run):
-                await gateway.started.wait()
-                yield Stage(gateway, model, tools, sessions)
+            with pytest.MonkeyPatch.context() as patch:
+                lengthen(patch, GATEWAY)
+                async with running("gateway", gateway.run):
+                    await gateway.started.wait()
+                    yield Stage(gateway, model, tools, sessions)
     finally:
         await store.close()

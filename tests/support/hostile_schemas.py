@@ -44,7 +44,7 @@ def run_lure() -> Iterator[Lure]:
         yield lure
     finally:
         server.shutdown()
-        thread.join(10)
+        thread.join(240)
         server.server_close()
 
 

@@ -26,6 +26,7 @@ from fleet.workbench.sim.tools.board import Board
 from fleet.workbench.sim.tools.tool import Arguments, Outcome, Tool
 from tests.support.front_client import FrontClient, connect_packet
 from tests.support.gateway_client import BATTERY, gateway_client
+from tests.support.gateway_stage import UNHURRIED
 from tests.support.load_site import REFUSED, LoadSite
 from tests.support.ports import LOOPBACK
 from tests.support.redis_store import opened
@@ -137,7 +138,7 @@ async def be_unheard(site: LoadSite, context: CheckContext) -> None:
     """Open a session, send no packet, and get a text's answer, which cannot be spoken."""
     async with (
         context.scripted_device() as scripted,
-        httpx2.AsyncClient(base_url=site.api_url, trust_env=False) as client,
+        httpx2.AsyncClient(base_url=site.api_url, trust_env=False, timeout=_PATIENCE) as client,
     ):
         await scripted.hello()
         with context.scene() as scene:
@@ -170,7 +171,7 @@ async def have_the_password_renewed(site: LoadSite, context: CheckContext) -> No
 
 async def visit_the_api(site: LoadSite) -> None:
     """Ask for what is not there, and for what needs a token."""
-    async with httpx2.AsyncClient(base_url=site.api_url, trust_env=False) as client:
+    async with httpx2.AsyncClient(base_url=site.api_url, trust_env=False, timeout=_PATIENCE) as client:
         assert (await client.get("/nothing")).status_code == 404
         assert (await client.post("/devices/02:00:00:00:00:01/input", json={"text": "hi"})).status_code == 401
 
@@ -181,7 +182,7 @@ async def use_the_gateway(site: LoadSite, context: CheckContext, leave: asyncio.
     Before that somebody else's page is turned away.
     """
     with pytest.raises(InvalidStatus):
-        await connect(site.gateway_url, origin=Origin("http://elsewhere.example"), proxy=None)
+        await connect(site.gateway_url, origin=Origin("http://elsewhere.example"), proxy=None, **UNHURRIED)
     async with gateway_client(site.gateway_url) as client:
         await client.register(BATTERY)
         with context.scene(rounds=(Round(calls=(("get_battery", {}),)), Round("It is full."))) as scene:

@@ -118,6 +118,12 @@ class OpenAiServer:
         self._answers.clear()
         self._models.clear()
 
+    async def asked(self, times: int = 1) -> None:
+        """Wait until it was asked so often."""
+        async with asyncio.timeout(240):
+            while len(self.requests) < times:
+                await asyncio.sleep(0.01)
+
     def script(self, route: str, *answers: Answer) -> None:
         """Set what the next requests to `/v1/<route>` get."""
         self._answers[f"/v1/{route}"] = deque(answers)
@@ -199,5 +205,5 @@ def run_openai_server() -> Iterator[OpenAiServer]:
             yield app
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(240)
             assert not thread.is_alive()

@@ -59,7 +59,7 @@ class OtlpReceiver:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(5)
+        self._thread.join(240)
 
     def take(self, body: bytes, encoding: str) -> None:
         assert not encoding

@@ -1,4 +1,4 @@
-"""Longer limits for what waits for Redis and the database: a busy machine must not change the outcome."""
+"""Longer limits for what waits for Redis, the database or another task: a busy machine must not change the outcome."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,31 @@ if TYPE_CHECKING:
     import pytest
 
 REDIS = ("fleet.adapters.redis.client.retries.LIMIT_SECONDS",)
+GATEWAY = (
+    "fleet.roles.gateway.client_session.STORE_SECONDS",
+    "fleet.roles.gateway.port.http_answers.READY_SECONDS",
+    "fleet.roles.gateway.turns.turn.STORE_SECONDS",
+)
+WORKER = (
+    "fleet.adapters.net.mqtt.connection._CLOSE_SECONDS",
+    "fleet.roles.worker.ownership.lease_holder._END_SECONDS",
+)
+TURNS = (
+    "fleet.roles.worker.sessions.discovery.ANSWER_SECONDS",
+    "fleet.roles.worker.turns.turn._CUT_SECONDS",
+    "fleet.roles.worker.turns.turns._CANCEL_SECONDS",
+)
+METRICS = (
+    "fleet.adapters.net.http.metrics_server.LIMIT_SECONDS",
+    "fleet.adapters.net.http.readiness.LIMIT_SECONDS",
+)
+CONTROL = (
+    "fleet.roles.control.agents.voice_sample.SAMPLE_SECONDS",
+    "fleet.roles.control.request_pieces.SILENT_SECONDS",
+    "fleet.roles.control.routes.health.READY_SECONDS",
+    "fleet.roles.control.routes.providers.TEST_SECONDS",
+    "fleet.roles.control.routing.BODY_SECONDS",
+)
 API_STORE = (
     "fleet.roles.api.activation.STORE_SECONDS",
     "fleet.roles.api.activation._TRACE_SECONDS",

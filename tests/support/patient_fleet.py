@@ -7,7 +7,7 @@ import sys
 
 from fleet.adapters.redis.client import retries
 from fleet.cli import main
-from tests.support.patience import API_STORE, SQL
+from tests.support.patience import API_STORE, GATEWAY, SQL
 
 REDIS_SECONDS = 240.0
 
@@ -15,7 +15,7 @@ REDIS_SECONDS = 240.0
 def be_patient() -> None:
     """Let this process wait longer for Redis, and for the database if what asks it is imported."""
     retries.LIMIT_SECONDS = REDIS_SECONDS
-    for limit in (*API_STORE, *SQL):
+    for limit in (*API_STORE, *GATEWAY, *SQL):
         module, _, name = limit.rpartition(".")
         if module in sys.modules:
             setattr(sys.modules[module], name, REDIS_SECONDS)

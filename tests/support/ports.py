@@ -1,4 +1,8 @@
-"""Free ports on the loopback address, below the range that the kernel gives to outgoing connections."""
+"""Free ports on the loopback address.
+
+They are below those that the embedded servers take, which know nothing of what is chosen here, and below those that the
+kernel gives to outgoing connections.
+"""
 
 import random
 import socket
@@ -6,7 +10,7 @@ import socket
 from fleet.workbench.local_servers.ports import claim
 
 LOOPBACK = "127.0.0.1"
-_RANGE = range(10_000, 32_000)
+_RANGE = range(10_000, 20_000)
 _chooser = random.SystemRandom()
 
 

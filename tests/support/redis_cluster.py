@@ -1,8 +1,11 @@
 """A Cluster of three primaries, the first of them with a replica."""
 
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 import redis
 from redis.crc import key_slot
 
@@ -11,6 +14,10 @@ from tests.support.redis_engines import Engine, EngineProcess
 from tests.support.until import until
 
 _SLOTS = 16384
+_PATIENCE = 240.0
+_NOTICE_MS = 500
+_FAILOVER_SECONDS = 12.0
+"""After five, a replica has given up what it was asked for; after some more, the others vote again."""
 _PRIMARIES = 3
 
 
@@ -20,7 +27,7 @@ class ClusterSet:
     Args:
         directory: For the files of the servers.
         timeout_ms: How long a primary may be silent before the replica takes its place. A busy machine makes all of
-            them silent, so only a test of that gives a short one.
+            them silent, so it is short only once a primary was killed.
         engine: What they are.
     """
 
@@ -32,10 +39,6 @@ class ClusterSet:
     @property
     def url(self) -> str:
         return f"redis+cluster://{','.join(f'{LOOPBACK}:{node.port}' for node in self.nodes[:2])}"
-
-    @property
-    def replica(self) -> EngineProcess:
-        return self.nodes[-1]
 
     def primary_of(self, key: str) -> int:
         """Return the number of the primary that a key belongs to at the start."""
@@ -55,6 +58,26 @@ class ClusterSet:
         until(lambda: all("slave" in self.ask(number, "CLUSTER", "NODES") for number in range(_PRIMARIES)))
         for number in range(len(self.nodes)):
             self.ask(number, "CONFIG", "SET", "cluster-node-timeout", self._timeout_ms)
+
+    def fail_over(self) -> None:
+        """Let the replica take the place of its primary, which it is asked for."""
+        give_up = time.monotonic() + _PATIENCE
+        while time.monotonic() < give_up:
+            with suppress(redis.ResponseError):  # it has done so already
+                self.ask(_PRIMARIES, "CLUSTER", "FAILOVER")
+            try_again = time.monotonic() + _FAILOVER_SECONDS
+            while time.monotonic() < try_again:
+                if "role:master" in self.ask(_PRIMARIES, "INFO", "replication"):
+                    return
+                time.sleep(0.02)
+        pytest.fail("the replica did not take over", pytrace=False)
+
+    def kill(self, number: int) -> None:
+        """Kill a node, and let the others notice it soon."""
+        self.nodes[number].kill()
+        for other in range(len(self.nodes)):
+            if other != number:
+                self.ask(other, "CONFIG", "SET", "cluster-node-timeout", _NOTICE_MS)
 
     def flush(self) -> None:
         """Forget all keys and functions."""

@@ -66,7 +66,7 @@ class RoleProcess:
             self._process.send_signal(signal.SIGCONT)
             self._process.kill()
             self._process.wait(STOP_SECONDS)
-        self._reader.join(5)
+        self._reader.join(STOP_SECONDS)
 
     def _read(self) -> None:
         with self._log.open("a", encoding="utf-8") as log, self._process.written as lines:

@@ -73,7 +73,8 @@ class RoleSite:
     def edge(self, **settings: str) -> RoleProcess:
         port = free_port(socket.SOCK_DGRAM)
         place = {"FLEET_UDP_HOST": LOOPBACK, "FLEET_UDP_PORT": str(port), "FLEET_UDP_PUBLIC": f"{LOOPBACK}:{port}"}
-        return self.start("edge", **place, **settings)
+        # A conversation in which nobody speaks lasts as long as it may: on a busy machine a test needs that.
+        return self.start("edge", **{**place, "FLEET_IDLE_SECONDS": "110", **settings})
 
     def api(self) -> RoleProcess:
         return self.start("api", FLEET_HTTP_HOST=LOOPBACK, FLEET_HTTP_PORT=str(self.http_port))

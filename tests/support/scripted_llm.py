@@ -133,5 +133,5 @@ def run_scripted_llm() -> Iterator[ScriptedLlm]:
             yield app
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(240)
             assert not thread.is_alive()

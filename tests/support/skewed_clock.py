@@ -45,7 +45,7 @@ def _build() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="skew-"))
     source, library = folder / "skew.c", folder / "skew.so"
     source.write_text(_SOURCE)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True, timeout=60)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True, timeout=240)
     return library
 
 

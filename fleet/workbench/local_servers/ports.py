@@ -11,8 +11,8 @@ from pathlib import Path
 from fleet.ground.errors import Unavailable
 
 LOOPBACK = "127.0.0.1"
-_BELOW_EPHEMERAL = range(10_000, 32_000)
-"""The kernel does not use these for outgoing connections."""
+_BELOW_EMBEDDED = range(10_000, 20_000)
+"""Neither the embedded servers (`fleet.run.embedded.child`) nor the kernel, for outgoing connections, use these."""
 _ATTEMPTS = 200
 _CLAIMED_SECONDS = 60.0
 """So long no other process chooses a port that one has chosen: its server may not have begun yet."""
@@ -44,7 +44,7 @@ def choose(wanted: int | None = None, kind: socket.SocketKind = socket.SOCK_STRE
     """
     if wanted and _free(wanted, kind):
         return wanted
-    for port in random.sample(_BELOW_EPHEMERAL, _ATTEMPTS):
+    for port in random.sample(_BELOW_EMBEDDED, _ATTEMPTS):
         if _free(port, kind) and claim(port):
             return port
     raise Unavailable(f"no free port among {_ATTEMPTS} that were tried")

@@ -23,7 +23,7 @@ from tests.support.role_process import RoleProcess
 from tests.support.until import until
 
 pytestmark = pytest.mark.slow
-LIMIT = 120.0
+LIMIT = 240.0
 SHARDS = 16
 COUNT = 40
 MAC = "02:00:00:00:00:01"

@@ -32,7 +32,7 @@ def tokens(tmp_path: Path) -> OperatorTokens:
 async def client(
     store: Store, keys: CredentialKeys, tokens: OperatorTokens, tmp_path: Path
 ) -> AsyncIterator[httpx2.AsyncClient]:
-    async with api_client(store, keys, operator_tokens_file=tmp_path / "tokens", rate_input="0.01/20") as client:
+    async with api_client(store, keys, operator_tokens_file=tmp_path / "tokens", rate_input="0.0001/20") as client:
         client.headers["Authorization"] = f"Bearer {tokens.add('anna', frozenset({DEVICES_INPUT}))}"
         yield client
 

@@ -150,6 +150,13 @@ def test_a_short_token_is_refused_at_the_start(keys: CredentialKeys) -> None:
         MqttLogin(keys, "short", Counter())
 
 
+@pytest.fixture(autouse=True)
+def _once_and_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be closed once more, or asked again, however long a test takes. A test of that sets it anew."""
+    monkeypatch.setattr(emqx, "AGAIN_SECONDS", 240.0)
+    monkeypatch.setattr(emqx, "_REQUEST_SECONDS", 240.0)
+
+
 @pytest.fixture
 async def told() -> AsyncIterator[RestApi]:
     async with rest_api() as told:

@@ -100,9 +100,9 @@ async def test_refusals_stay_on_the_standard_error(operator: Operator) -> None:
 
 async def test_control_is_asked_whether_it_is_ready(operator: Operator, fleet: CommandLine) -> None:
     url = f"{operator.stage.client.base_url}".rstrip("/")
-    ready = await operator.row("health", "--url", f"{url}/readyz")
+    ready = await operator.row("health", "--url", f"{url}/readyz", "--limit", "240")
     assert ready == {"url": f"{url}/readyz", "ready": True, "answer": '200 {"status":"ready"}'}
-    missing = json.loads(await operator.run("health", "--url", f"{url}/nothing", "--json", code=1))
+    missing = json.loads(await operator.run("health", "--url", f"{url}/nothing", "--limit", "240", "--json", code=1))
     assert missing["roles"][0]["ready"] is False
     assert (await operator.row("version"))["package"] == "fleet-voice"
 

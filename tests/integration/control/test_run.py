@@ -61,7 +61,8 @@ async def test_accounts_work_from_another_address_over_https_alone(tmp_path: Pat
             refused = await client.post("/v1/session", json=given, headers={"X-Forwarded-Proto": "https"})
             is_apart = own_address() != "127.0.0.1"  # not on a machine without a network
             assert refused.json()["code"] == "https-needed" or not is_apart, "nobody trusts what this address says"
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as client:
+        url = f"http://127.0.0.1:{server.port}"
+        async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=240) as client:
             assert (await client.post("/v1/session", json=given)).status_code == 201
 
 

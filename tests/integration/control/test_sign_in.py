@@ -219,7 +219,7 @@ async def test_a_sign_in_ends_when_nobody_uses_it_and_after_a_week(
         assert life.total_seconds() == LIFE_SECONDS
         [key] = await store.scan("sign_in:*")
         assert 0 < await store.client.ttl(key) <= IDLE_SECONDS
-        await store.client.expire(key, 5)
+        await store.client.expire(key, 240)
         stage.services.accounts.forget(account=shown["account"])
         assert (await browser.ask("GET /v1/me")).status_code == 200
         assert await store.client.ttl(key) > IDLE_SECONDS - 60, "a use prolongs it"
@@ -342,7 +342,7 @@ async def test_a_hundred_people_sign_in_at_once(stage: ControlStage) -> None:
     await add_account(stage, "ling", "owner")
     async with console_browser(stage) as browser:
         await browser.sign_in("ling")
-        answers = await asyncio.wait_for(_many(browser), 60)
+        answers = await asyncio.wait_for(_many(browser), 240)
     assert set(answers) == {200}
 
 

@@ -86,7 +86,7 @@ async def test_the_sdk_joins_streamed_calls(client: AsyncOpenAI) -> None:
 
 
 async def test_fleets_own_adapter_talks_to_it(url: str) -> None:
-    llm = OpenAiLlm(url, None, MODEL, 5.0)
+    llm = OpenAiLlm(url, None, MODEL, 240.0)
     offers = [ToolOffer(**entry["function"]) for entry in STOCK]
     events = [event async for event in llm.stream([Message("user", "what is the volume")], offers)]
     (asked,) = [event for event in events if isinstance(event, CallsAsked)]
@@ -117,7 +117,7 @@ async def test_models_are_listed(client: AsyncOpenAI) -> None:
 
 
 async def test_other_paths_methods_and_sizes_have_error_bodies(url: str) -> None:
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(trust_env=False, timeout=240) as http:
         answers = [
             await http.get(f"{url}/nothing"),
             await http.get(f"{url}/chat/completions"),
@@ -129,7 +129,7 @@ async def test_other_paths_methods_and_sizes_have_error_bodies(url: str) -> None
 
 async def test_any_key_or_none_is_accepted(url: str) -> None:
     body = {"model": "x", "messages": [user("hello")]}
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(trust_env=False, timeout=240) as http:
         answer = await http.post(f"{url}/chat/completions", json=body)
     assert answer.json()["choices"][0]["message"]["content"] == "Hello. What can I do for you?"
 

@@ -1,18 +1,35 @@
 """Faults planted into the broker of a real site."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fleet.adapters.redis.access.revocations import Revocations
-from fleet.operations.doctor import mqtt_probe, passwords
+from fleet.core.finding import Finding
+from fleet.operations.doctor import broker as broker_checks
+from fleet.operations.doctor import passwords
+from fleet.operations.doctor.broker import Pair
+from fleet.operations.doctor.mqtt_probe import MqttProbe
+from fleet.operations.doctor.site import SiteUnderTest
 from fleet.wire.identity import CredentialKeys
+from fleet.wire.mqtt.packets import Publish
 from tests.support.doctor_run import run_doctor
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.ports import LOOPBACK
 from tests.support.process import running
 from tests.support.redis_store import opened
+
+
+def miss_messages(patch: pytest.MonkeyPatch) -> None:
+    """Let the doctor not wait long for messages that the broker does not deliver."""
+    message = MqttProbe.message
+
+    async def soon(probe: MqttProbe, fits: Callable[[Publish], bool], seconds: float = 3.0) -> Publish | None:
+        return await message(probe, fits, seconds)
+
+    patch.setattr(MqttProbe, "message", soon)
 
 
 async def test_a_wrong_secret(settings: dict[str, Any]) -> None:
@@ -26,7 +43,7 @@ async def test_a_wrong_secret(settings: dict[str, Any]) -> None:
 async def test_the_plugin_is_missing(
     settings: dict[str, Any], plain_broker: MosquittoServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mqtt_probe, "ANSWER_SECONDS", 3.0)
+    miss_messages(monkeypatch)
     named = {"mqtt_url": plain_broker.url, "mqtt_public": f"{LOOPBACK}:{plain_broker.port}"}
     found = await run_doctor(settings | named, "broker")
     assert {"broker.delivery", "broker.presence", "broker.password", "broker.topics"} <= set(found.bad), str(found)
@@ -51,8 +68,15 @@ async def test_the_broker_does_not_follow_the_list(
 async def test_the_broker_does_not_upgrade_the_qos(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It keeps one message back; all others must come.
-    monkeypatch.setattr(mqtt_probe, "ANSWER_SECONDS", 15.0)
+    kept = broker_checks._kept
+
+    async def look(site: SiteUnderTest, pair: Pair) -> Finding:
+        with monkeypatch.context() as patch:
+            # It keeps one message back; all others must come.
+            miss_messages(patch)
+            return await kept(site, pair)
+
+    monkeypatch.setattr(broker_checks, "_kept", look)
     changed = {"upgrade_outgoing_qos": "false"}
     with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]), changed)) as broker:
         named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}

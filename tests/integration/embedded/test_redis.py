@@ -63,6 +63,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.usefixtures("patient")
 async def test_functions_of_the_store_work_on_it(tmp_path: Path) -> None:
     async with running(tmp_path) as server:
         store = await Store.open(server.url, 16)

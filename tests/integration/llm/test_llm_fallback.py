@@ -10,6 +10,7 @@ from fleet.adapters.llm.llm_openai import OpenAiLlm
 from fleet.adapters.llm.outage import FIRST_PAUSE
 from fleet.core.ports import LlmEvent, Message, TextDelta
 from fleet.ground.errors import ProviderError
+from tests.support.leaping import leaping
 from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server, spoken
 
 LIMIT = 240.0
@@ -33,18 +34,15 @@ class Pair:
     def asked(self) -> tuple[int, int]:
         return len(self.first.requests), len(self.second.requests)
 
-    async def listen(self) -> str:
-        async with asyncio.timeout(240):
+    async def listen(self, limit: float = LIMIT) -> str:
+        async with asyncio.timeout(limit):
             events = [event async for event in self.llm.stream(HELLO, [])]
         return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 @asynccontextmanager
-async def pair_of(servers: tuple[OpenAiServer, OpenAiServer], first_seconds: float = LIMIT) -> AsyncIterator[Pair]:
-    first, second = (
-        OpenAiLlm(server.url, None, "m", seconds)
-        for server, seconds in zip(servers, (first_seconds, LIMIT), strict=True)
-    )
+async def pair_of(servers: tuple[OpenAiServer, OpenAiServer]) -> AsyncIterator[Pair]:
+    first, second = (OpenAiLlm(server.url, None, "m", LIMIT) for server in servers)
     for server in servers:
         server.reset()
     pair = Pair(*servers, FallbackLlm(first, second, lambda: pair.now))
@@ -77,11 +75,15 @@ async def test_the_second_answers_when_the_first_fails_before_its_first_word(pai
 
 
 async def test_a_silent_first_costs_one_turn_its_patience_and_the_next_nothing(
-    running: tuple[OpenAiServer, OpenAiServer],
+    running: tuple[OpenAiServer, OpenAiServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with pair_of(running, first_seconds=4.0) as pair:
+    leap = leaping(monkeypatch)
+    async with pair_of(running) as pair, asyncio.TaskGroup() as group:
         pair.first.chat(Answer(header=False, then="silent"))
-        assert await pair.listen() == "second"
+        listening = group.create_task(pair.listen(2 * LIMIT))
+        await pair.first.asked()
+        leap(LIMIT + 1)
+        assert await listening == "second"
         assert await asyncio.to_thread(pair.first.requests[0].hung_up.wait, 240)
         assert await pair.listen() == "second"
         assert pair.asked == (1, 2)

@@ -3,13 +3,16 @@ import json
 import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 import pytest
 
 from fleet.adapters.llm.answer import StreamedAnswer
 from fleet.adapters.llm.llm_openai import OpenAiLlm
+from fleet.adapters.llm.sse import BodyReader
 from fleet.core.ports import CallsAsked, LlmEvent, LlmOptions, Message, TextDelta, ThoughtDelta, ToolCall, ToolOffer
 from fleet.ground.errors import ConfigError, ProviderError
+from tests.support.leaping import leaping
 from tests.support.openai_server import (
     DONE,
     JSON,
@@ -337,27 +340,51 @@ async def test_half_a_call_is_never_asked_for(server: OpenAiServer, llm: OpenAiL
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "words"),
     [
-        Answer(header=False, then="silent"),
-        Answer(kind=SSE, then="silent"),
-        spoken("Good", then="silent"),
-        Answer([b": still here\n\n"] * 50, kind=SSE, then="silent"),
-        Answer([b": still here\n\n"] * 60 + [*spoken("late").body], kind=SSE, pace=0.05),
+        (Answer(header=False, then="silent"), ""),
+        (Answer(kind=SSE, then="silent"), ""),
+        (spoken("Good", then="silent"), "Good"),
+        (Answer([b": still here\n\n"] * 50, kind=SSE, then="silent"), ""),
     ],
 )
-async def test_silence_is_an_error_and_hangs_up(server: OpenAiServer, answer: Answer) -> None:
+async def test_silence_is_an_error_and_hangs_up(
+    server: OpenAiServer, llm: OpenAiLlm, answer: Answer, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.chat(answer)
-    llm = OpenAiLlm(server.url, KEY, "m", 1.0)
-    # On a busy machine its time may be over before the request is sent.
-    while not server.requests:
-        with pytest.raises(ProviderError, match="silent for too long") as caught:
-            await listen(llm)
-        assert caught.value.retryable
-    if answer.then == "silent":
-        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
+    leap, said = leaping(monkeypatch), list[LlmEvent]()
+    async with asyncio.timeout(2 * LIMIT), asyncio.TaskGroup() as group:
+        listening = group.create_task(_fall_silent(llm, said))
+        await server.asked()
+        while text_of(said) != words:
+            await asyncio.sleep(0.01)
+        leap(LIMIT + 1)
+        assert (await listening).retryable
+    assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
     assert len(server.requests) == 1
-    await llm.aclose()
+
+
+async def test_filling_without_an_end_is_silence(
+    server: OpenAiServer, llm: OpenAiLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leap, feed = leaping(monkeypatch), BodyReader.feed
+
+    def feed_late(reader: BodyReader, data: bytes) -> list[bytes]:
+        leap(0.6 * LIMIT)
+        return feed(reader, data)
+
+    monkeypatch.setattr(BodyReader, "feed", feed_late)
+    server.chat(Answer([b": still here\n\n"] * 10_000 + [*spoken("late").body], kind=SSE, pace=0.02))
+    assert (await _fall_silent(llm, [])).retryable
+    assert len(server.requests) == 1
+
+
+async def _fall_silent(llm: OpenAiLlm, said: list[LlmEvent]) -> ProviderError:
+    """Note what the model says until it is silent for too long."""
+    with pytest.raises(ProviderError, match="silent for too long") as caught:
+        async for event in llm.stream(HELLO, [OFFER]):
+            said.append(event)  # noqa: PERF401 - the test looks at what came while more comes
+    return caught.value
 
 
 async def test_closing_the_iterator_hangs_up(server: OpenAiServer, llm: OpenAiLlm) -> None:
@@ -407,17 +434,17 @@ async def test_a_page_instead_of_an_answer_is_an_error(server: OpenAiServer, llm
         await listen(llm)
 
 
-async def test_slow_consumers_do_not_make_the_model_look_silent(server: OpenAiServer) -> None:
-    server.chat(spoken("a", "b", "c"))
-    llm = OpenAiLlm(server.url, KEY, "m", 3.0)
-    said = []
-    async with asyncio.timeout(240):
-        async for event in llm.stream(HELLO, []):
-            if not said:
-                await asyncio.sleep(3.2)  # longer than the model may be silent
-            said.append(event)
+async def test_slow_consumers_do_not_make_the_model_look_silent(
+    server: OpenAiServer, llm: OpenAiLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.chat(replace(spoken("a", "b", "c"), pace=0.05))
+    leap, said = leaping(monkeypatch), []
+    async for event in llm.stream(HELLO, []):
+        if not said:
+            leap(LIMIT + 1)  # longer than the model may be silent
+            await asyncio.sleep(0)  # what is over ends
+        said.append(event)
     assert text_of(said) == "abc"
-    await llm.aclose()
 
 
 @pytest.mark.parametrize("url", ["localhost:8000/v1", "ftp://x/v1", "http://", "http://[x/v1", "http://h:port/v1"])

@@ -8,8 +8,14 @@ from fleet.adapters.net.http.metrics_server import MetricsServer
 from fleet.adapters.net.http.readiness import Readiness
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.tasks import running
+from tests.support.patience import METRICS, lengthen
 from tests.support.ports import LOOPBACK
 from tests.support.scraped import ask, scrape
+
+
+@pytest.fixture(autouse=True)
+def _everybody_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengthen(monkeypatch, METRICS)
 
 
 @pytest.fixture

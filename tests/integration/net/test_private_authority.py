@@ -16,9 +16,10 @@ from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.certificates import Pki, serial
 from tests.support.front_client import FrontClient
-from tests.support.front_server import device, watcher
+from tests.support.front_server import PATIENT, device, watcher
 from tests.support.link_session import Recorder, running, until, who
 from tests.support.mosquitto_server import MosquittoServer
+from tests.support.patience import REDIS, lengthen
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import ServerProcess, accepts, find_program
 from tests.support.process import running as running_server
@@ -68,7 +69,7 @@ async def test_front_reaches_its_broker_with_the_authority(
 ) -> None:
     async with TcpRelay(plain_broker.port, pki.server().context) as relay:
         upstream = broker_address(f"mqtts://{LOOPBACK}:{relay.port}", pki.ca)
-        front = Front(host=LOOPBACK, port=0, upstream=upstream, keys=keys)
+        front = Front(host=LOOPBACK, port=0, upstream=upstream, keys=keys, limits=PATIENT)
         async with running_task("front", front.run), asyncio.timeout(240):
             await front.started.wait()
             worker = await watcher(plain_broker.port, up_topic(MAC))
@@ -77,11 +78,15 @@ async def test_front_reaches_its_broker_with_the_authority(
             assert (await worker.message()).payload == b"hello"
 
 
-async def test_redis_is_reached_with_the_authority_only(secure_redis: int, pki: Pki) -> None:
+async def test_redis_is_reached_with_the_authority_only(
+    secure_redis: int, pki: Pki, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = f"rediss://{LOOPBACK}:{secure_redis}/0"
-    store = await Store.open(url, 16, pki.ca)
-    await store.ping()
-    await store.close()
+    with monkeypatch.context() as patch:
+        lengthen(patch, REDIS)
+        store = await Store.open(url, 16, pki.ca)
+        await store.ping()
+        await store.close()
     with pytest.raises(Unavailable, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify failed"):
         await Store.open(url, 16)
 

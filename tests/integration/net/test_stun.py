@@ -2,20 +2,21 @@
 
 import asyncio
 import socket
+from functools import partial
 
 import pytest
 
-from fleet.adapters.net.stun import ask_stun
+from fleet.adapters.net import stun
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.wire.stun import MappedAddress
+from tests.support.ports import LOOPBACK, free_port
 from tests.support.stun_server import message, stun_server, tell, xored
+
+ask_stun = partial(stun.ask_stun, limit=240.0)
 
 
 def free_udp() -> tuple[str, int]:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        host, port = probe.getsockname()
-        return host, port
+    return LOOPBACK, free_port(socket.SOCK_DGRAM)
 
 
 async def test_the_servers_view_of_the_local_port_is_returned() -> None:
@@ -68,7 +69,7 @@ async def test_a_refusal_ends_with_its_code() -> None:
 async def test_nobody_there_is_told() -> None:
     async with asyncio.timeout(240):
         with pytest.raises(Unavailable, match="STUN server"):
-            await ask_stun(free_udp(), ("127.0.0.1", 0), limit=2)
+            await ask_stun(free_udp(), ("127.0.0.1", 0))
 
 
 async def test_a_taken_port_is_told() -> None:

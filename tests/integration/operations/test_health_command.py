@@ -30,7 +30,7 @@ def url() -> Iterator[str]:
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
-    thread.join(5)
+    thread.join(240)
     server.server_close()
 
 

@@ -73,8 +73,8 @@ def cluster_url(redis_cluster: ClusterSet, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture
 def _replicas_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a call that is begun wait for a replica as long as that needs on a busy machine."""
-    monkeypatch.setattr("fleet.adapters.redis.client.client.WAIT_MS", 5_000)
-    monkeypatch.setattr("fleet.adapters.redis.client.store.ANSWER_SECONDS", 15.0)
+    monkeypatch.setattr("fleet.adapters.redis.client.client.WAIT_MS", 15_000)
+    monkeypatch.setattr("fleet.adapters.redis.client.store.ANSWER_SECONDS", 40.0)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def own_sentinel(tmp_path: Path, _replicas_take_their_time: None) -> Iterator[Se
 
 @pytest.fixture
 def own_cluster(tmp_path: Path, _replicas_take_their_time: None) -> Iterator[ClusterSet]:
-    with running(ClusterSet(tmp_path, timeout_ms=500)) as cluster:
+    with running(ClusterSet(tmp_path, timeout_ms=5_000)) as cluster:
         yield cluster
 
 

@@ -52,6 +52,9 @@ def certificate(tmp_path: Path) -> Path:
     return path
 
 
+pytestmark = pytest.mark.usefixtures("patient")
+
+
 async def test_the_socket_of_a_server(server: EngineProcess, socket: Path) -> None:
     async with opened(f"unix://:p%2Fw%3A1@{str(socket).replace(' ', '%20')}?db=1") as store:
         await store.ping()

@@ -98,15 +98,14 @@ async def test_everything_goes_on_when_a_replica_takes_over(own_cluster: Cluster
         assert (await store.client.replication(store.keys.device(mac)))["connected_slaves"] == 1
 
         # Asked for: the old primary answers MOVED from now on.
-        own_cluster.ask(3, "CLUSTER", "FAILOVER")
-        await asyncio.to_thread(until, lambda: "role:master" in own_cluster.ask(3, "INFO", "replication"))
+        await asyncio.to_thread(own_cluster.fail_over)
         async with asyncio.timeout(LIMIT):
             assert await calls.begin(mac, "t:c", 60) == CallKnown(begun.id, "pending", "")
             assert await take_all(leases) == owners
         await asyncio.to_thread(until, lambda: "master_link_status:up" in own_cluster.ask(0, "INFO", "replication"))
 
         # Not asked for: connections break, and the successor has to be found.
-        own_cluster.replica.kill()
+        await asyncio.to_thread(own_cluster.kill, 3)
         async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
             again = group.create_task(calls.begin(mac, "t:c", 60))
             sent = [

@@ -74,5 +74,5 @@ async def test_looking_loads_nothing(redis_url: str) -> None:
 async def test_who_owns_what_is_counted(store: Store, owner: Owner) -> None:
     force = await read_shard_owners(store)
     assert set(force.owners.values()) == {owner.worker}
-    await Leases(store, owner.worker, 6).announce(1)
+    await Leases(store, owner.worker, 240).announce(1)
     assert (await read_shard_owners(store)).workers == 1

@@ -11,9 +11,10 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from fleet.adapters.redis.client import pipeline
 from fleet.adapters.redis.client.pipeline import PipelinedConnection
+from tests.support.leaping import leaping
 
-LIMIT = 20
-SHORT = 2.0
+LIMIT = 240
+SHORT, GATHER = 100.0, 10.0
 
 
 @pytest.fixture
@@ -50,15 +51,19 @@ async def test_commands_that_come_often_leave_together(
     line: PipelinedConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "BUSY_SECONDS", float(LIMIT))
-    monkeypatch.setattr(pipeline, "GATHER_SECONDS", 1.0)
+    monkeypatch.setattr(pipeline, "GATHER_SECONDS", GATHER)
+    leap = leaping(monkeypatch)
     for number in range(pipeline.BUSY_FLUSHES):
         assert await one(line, "ECHO", number) == str(number)
     assert line._wire
     flushed = list(line._wire._flushed)
-    first = asyncio.ensure_future(one(line, "ECHO", "first"))
-    await asyncio.sleep(0.001)
-    assert await one(line, "ECHO", "second") == "second"
-    assert await first == "first"
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(one(line, "ECHO", "first"))
+        await asyncio.sleep(0.001)
+        second = group.create_task(one(line, "ECHO", "second"))
+        await asyncio.sleep(0)
+        leap(GATHER)
+    assert (first.result(), second.result()) == ("first", "second")
     assert list(line._wire._flushed)[-2] == flushed[-1]
 
 
@@ -80,12 +85,14 @@ async def test_who_asked_may_go_without_confusing_the_others(line: PipelinedConn
 
 
 async def test_server_that_does_not_answer_is_given_up_and_asked_again_on_another_connection(
-    pool: ConnectionPool,
+    pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = PipelinedConnection(pool, SHORT)
+    line, leap = PipelinedConnection(pool, SHORT), leaping(monkeypatch)
     await one(line, "ECHO", "connected")
-    with pytest.raises(RedisTimeoutError):
-        await one(line, "BLPOP", "nothing", 0)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_unanswered(line))
+        await asyncio.sleep(0)
+        leap(SHORT + 1)
     assert not line.connected
     assert await one(line, "ECHO", "again") == "again"
     await line.drop()
@@ -115,6 +122,11 @@ async def test_server_that_became_a_replica_is_not_asked_again(line: PipelinedCo
         finally:
             await other.replicaof("NO", "ONE")
     assert await one(line, "SET", "key", "text") == "OK"
+
+
+async def _unanswered(line: PipelinedConnection) -> None:
+    with pytest.raises(RedisTimeoutError):
+        await one(line, "BLPOP", "nothing", 0)
 
 
 async def failure(line: PipelinedConnection) -> Exception | None:

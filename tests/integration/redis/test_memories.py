@@ -228,6 +228,7 @@ async def test_an_operator_deletes_single_facts_and_finds_all_devices(
     assert await memories.all() == [mac]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_facts_and_due_conversations_survive_a_restart(own_redis: RedisServer, mac: str) -> None:
     store = await Store.open(own_redis.url, 16)
     lease = await Leases(store, "w", 60).take(store.keys.shard(mac))

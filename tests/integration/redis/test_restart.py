@@ -25,6 +25,11 @@ from tests.support.redis_server import RedisServer
 LIMIT = 240
 
 
+@pytest.fixture(autouse=True)
+def _calm(patient: None) -> None:
+    """Wait for a Redis as long as it needs to start. A test of a limit sets it anew."""
+
+
 @pytest.fixture(params=["redis", "valkey"])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EngineProcess]:
     """A server that forgets everything when it ends."""

@@ -154,18 +154,21 @@ async def test_an_apology_is_found_whether_or_not_the_edge_is_dead(
     await devices.appear(mac, online=True, epoch=5)
     await sessions.open(owner, session)
     await sessions.close(owner, mac, "s1", "leaving", goodbye_sent=True, apology="interrupted")
+
+    async def goodbye_was_sent(seconds: float) -> None:
+        told = float(await store.client.hget(store.keys.device(mac), "ga") or 0) / 1000
+        assert abs(told - time.time()) < LIMIT
+        await store.client.hset(store.keys.device(mac), "ga", str(int((time.time() - seconds) * 1000)))
+
+    await goodbye_was_sent(-LIMIT / 2)
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [], "the device may still read the goodbye"
-
-    async def goodbye_was_read() -> None:
-        await store.client.hset(store.keys.device(mac), "ga", str(int(time.time() * 1000) - 1000))
-
-    await goodbye_was_read()
+    await goodbye_was_sent(1.0)
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [(mac, "")]
     assert 120 < await store.client.ttl(owed_apologies(shard)) <= 240
     await Endings(store).mark_shown(owner, mac, "5")
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == []
     await devices.appear(mac, online=True, epoch=6)
-    await goodbye_was_read()
+    await goodbye_was_sent(1.0)
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == [(mac, "")], "a new connection cleared the screen"
     await sessions.open(owner, replace(session, id="s2"))
     assert await sessions.of_dead_edges(owner, shard, ["e1"], 10) == []

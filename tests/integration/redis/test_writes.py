@@ -17,6 +17,7 @@ from fleet.run.resources import open_resources
 from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import api_client
 from tests.support.gateway_stage import ScriptedModel, gateway_stage, says
+from tests.support.patience import API, METRICS, REDIS, lengthen
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.redis_server import RedisServer
 from tests.support.redis_store import opened
@@ -78,8 +79,9 @@ async def test_a_redis_that_refuses_writes_is_distinguished_from_one_that_is_wel
 
 @pytest.mark.parametrize(("ail", "word"), AILMENTS)
 async def test_api_edge_and_gateway_say_why_they_are_not_ready(
-    own_redis: RedisServer, store: Store, ail: Ailment, word: str
+    own_redis: RedisServer, store: Store, ail: Ailment, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lengthen(monkeypatch, (*REDIS, *METRICS, *API))
     keys, readiness = CredentialKeys("k1:a-key-of-this-test-only"), Readiness()
     settings = load(redis_url=own_redis.url, keys="k1:a-key-of-this-test-only")
     metrics = MetricsServer(LOOPBACK, 0, readiness)

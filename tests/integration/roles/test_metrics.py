@@ -78,7 +78,7 @@ async def converse(site: RoleSite, models: Steering) -> None:
     """Let a device ask for what needs a tool, and say goodbye."""
     await asyncio.to_thread(until, lambda: site.edges() == 1 and accepts(site.http_port))
     device = SimDevice(find_profile("P1"), ota_url=site.ota, mac="02:00:00:00:00:77")
-    async with device.running():
+    async with device.running(LIMIT):
         await wake_up(device)
         [worker] = [role for role in site.roles if role.role == "worker"]
         await asyncio.to_thread(until, lambda: worker.count("tools discovered") > 0)

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from fleet.ground.errors import ConfigError, ProviderError, ProviderTimeout
 from fleet.ground.settings import load
 from fleet.run.llm import VOICE_SECONDS, chat_model, open_models, silence_limit
 from fleet.wire.agents import NO_AGENT, AgentDocument, ChatChoice, CompiledAgent, Endpoint
+from tests.support.leaping import leaping
 from tests.support.openai_server import SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse
 
 
@@ -19,11 +20,18 @@ def servers() -> Iterator[tuple[OpenAiServer, OpenAiServer]]:
         yield first, second
 
 
-async def ask(**overrides: Any) -> str:
-    patient = {"llm_timeout": 240.0, "llm_silence_seconds": 240.0}
-    async with asyncio.timeout(300), chat_model(load(**{**patient, **overrides})) as llm:
-        events = [event async for event in llm.stream([Message("user", "hi")], [])]
-    return "".join(event.text for event in events if isinstance(event, TextDelta))
+LIMIT = 240.0
+
+
+async def ask(on_word: Callable[[], None] = lambda: None, **overrides: Any) -> str:
+    patient = {"llm_timeout": LIMIT, "llm_silence_seconds": LIMIT}
+    words = []
+    async with asyncio.timeout(10 * LIMIT), chat_model(load(**{**patient, **overrides})) as llm:
+        async for event in llm.stream([Message("user", "hi")], []):
+            if isinstance(event, TextDelta):
+                words.append(event.text)
+                on_word()
+    return "".join(words)
 
 
 async def test_without_an_endpoint_there_is_no_model() -> None:
@@ -93,9 +101,10 @@ async def test_a_model_that_falls_silent_is_waited_for_as_long_as_silence_is_bor
 
 @pytest.mark.parametrize("fallback", [False, True])
 async def test_a_model_that_trickles_is_cut_off_when_its_time_is_over(
-    servers: tuple[OpenAiServer, OpenAiServer], fallback: bool
+    servers: tuple[OpenAiServer, OpenAiServer], fallback: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = servers
+    leap = leaping(monkeypatch)
     endless = Answer([*sse(*[delta(content="word ")] * 10_000)], kind=SSE, pace=0.02)
     for server in servers:
         server.reset()
@@ -103,8 +112,9 @@ async def test_a_model_that_trickles_is_cut_off_when_its_time_is_over(
     if fallback:
         first.chat(refused(401))
     more = {"llm_fallback_base_url": second.url, "llm_fallback_model": "m"} if fallback else {}
-    with pytest.raises(ProviderTimeout, match=r"did not finish its answer within 2 s"):
-        await ask(llm_base_url=first.url, llm_model="m", llm_timeout=2.0, **more)
+    with pytest.raises(ProviderTimeout, match=r"did not finish its answer within 240 s"):
+        # Each word comes long before the model would count as silent.
+        await ask(lambda: leap(LIMIT / 20), llm_base_url=first.url, llm_model="m", **more)
 
 
 async def test_an_agent_asks_its_own_endpoint_with_its_own_key_and_model(

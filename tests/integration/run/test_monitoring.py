@@ -7,14 +7,13 @@ from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
 from fleet.ground.tracing import spans
 from fleet.run.monitoring import run_monitoring
-from tests.support.patience import lengthen
+from tests.support.patience import METRICS, lengthen
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.scraped import ask
 
 
 async def test_the_port_is_there_before_the_role_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    lengthen(monkeypatch, ("fleet.adapters.net.http.readiness.LIMIT_SECONDS",))
-    lengthen(monkeypatch, ("fleet.adapters.net.http.metrics_server.LIMIT_SECONDS",))
+    lengthen(monkeypatch, METRICS)
     port = free_port()
     async with run_monitoring(Settings(metrics_host=LOOPBACK, metrics_port=port), "worker") as readiness:
         status, _, body = await asyncio.to_thread(ask, port, "/readyz")

@@ -2,13 +2,16 @@
 
 import asyncio
 import socket
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from fleet.adapters.net import kubernetes_node
 from fleet.adapters.net.kubernetes_node import PUBLIC_LABEL
+from fleet.adapters.net.stun import ask_stun
 from fleet.ground.errors import ConfigError, Unavailable
+from fleet.run import public_address
 from fleet.run.public_address import AddressSources, find_public_address
 from tests.support.kubernetes_api import kubernetes_api
 from tests.support.ports import LOOPBACK, free_port
@@ -22,6 +25,11 @@ def free_udp() -> tuple[str, int]:
 @pytest.fixture(autouse=True)
 def _cluster_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes_node, "_LIMIT_SECONDS", 240.0)
+
+
+@pytest.fixture(autouse=True)
+def _stun_servers_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_address, "ask_stun", partial(ask_stun, limit=240.0))
 
 
 LABELLED = {"metadata": {"labels": {PUBLIC_LABEL: "n1.example"}}}

@@ -10,9 +10,11 @@ from fleet.adapters.speech.asr_openai import OpenAiAsr
 from fleet.adapters.speech.pcm import read_wav
 from fleet.core.ports import Transcript
 from fleet.ground.errors import ProviderError
+from tests.support.leaping import leaping
 from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server
 
 KEY = "sk-very-secret"
+LIMIT = 240.0
 PCM = (np.sin(np.arange(16_000) / 8) * 9000).astype("<i2").tobytes()
 
 
@@ -34,7 +36,7 @@ def server(running_server: OpenAiServer) -> OpenAiServer:
 
 @pytest.fixture
 async def asr(server: OpenAiServer) -> AsyncIterator[OpenAiAsr]:
-    made = OpenAiAsr(server.url, KEY, "whisper-1", None, 16_000, 5.0)
+    made = OpenAiAsr(server.url, KEY, "whisper-1", None, 16_000, LIMIT)
     yield made
     await made.aclose()
 
@@ -56,7 +58,7 @@ async def test_an_utterance_is_sent_as_a_file_and_its_text_comes_back(server: Op
 
 async def test_language_and_rate_are_sent_as_configured(server: OpenAiServer) -> None:
     server.transcriptions(heard(text="hi"))
-    asr = OpenAiAsr(server.url, None, "m", "zh", 24_000, 5.0)
+    asr = OpenAiAsr(server.url, None, "m", "zh", 24_000, LIMIT)
     assert await transcribe(asr) == Transcript("hi", "zh")
     await asr.aclose()
     form = server.requests[0].form
@@ -133,10 +135,18 @@ async def test_a_lasting_failure_is_told_in_a_line_without_the_key(
 
 
 @pytest.mark.parametrize("answer", [Answer(header=False, then="silent"), Answer([b'{"te'], then="silent")])
-async def test_silence_is_an_error_and_hangs_up(server: OpenAiServer, answer: Answer) -> None:
+async def test_silence_is_an_error_and_hangs_up(
+    server: OpenAiServer, asr: OpenAiAsr, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.transcriptions(answer)
-    asr = OpenAiAsr(server.url, KEY, "m", None, 16_000, 0.3)
-    with pytest.raises(ProviderError, match="silent for too long"):
-        await transcribe(asr)
+    leap = leaping(monkeypatch)
+
+    async def fail() -> None:
+        with pytest.raises(ProviderError, match="silent for too long"):
+            await asr.transcribe(PCM)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fail())
+        await server.asked()
+        leap(LIMIT + 1)
     assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
-    await asr.aclose()

@@ -10,9 +10,11 @@ import pytest
 from fleet.adapters.speech.pcm import write_wav
 from fleet.adapters.speech.tts_openai import OpenAiTts
 from fleet.ground.errors import ProviderError
+from tests.support.leaping import leaping
 from tests.support.openai_server import Answer, OpenAiServer, refused, run_openai_server
 
 KEY = "sk-very-secret"
+LIMIT = 240.0
 PCM = (np.sin(np.arange(24_000) / 8) * 9000).astype("<i2").tobytes()
 
 
@@ -34,7 +36,7 @@ def server(running_server: OpenAiServer) -> OpenAiServer:
     return running_server
 
 
-def make(url: str, timeout: float = 5.0, language: str | None = None) -> OpenAiTts:
+def make(url: str, timeout: float = LIMIT, language: str | None = None) -> OpenAiTts:
     return OpenAiTts(url, KEY, "tts-1", "alloy", language, 24_000, timeout)
 
 
@@ -169,13 +171,29 @@ async def test_a_refused_key_is_told_without_key_and_text(
 
 
 @pytest.mark.parametrize(
-    "answer", [Answer(header=False, then="silent"), sound(b"", then="silent"), sound(then="silent")]
+    ("answer", "heard"),
+    [
+        (Answer(header=False, then="silent"), b""),
+        (sound(b"", then="silent"), b""),
+        (sound(then="silent"), PCM),
+    ],
 )
-async def test_silence_is_an_error_and_hangs_up(server: OpenAiServer, answer: Answer) -> None:
+async def test_silence_is_an_error_and_hangs_up(
+    server: OpenAiServer, tts: OpenAiTts, answer: Answer, heard: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server.speech(answer)
-    tts = make(server.url, timeout=1.0)
-    with pytest.raises(ProviderError, match="silent for too long"):
-        await speak(tts)
+    leap, got = leaping(monkeypatch), bytearray()
+
+    async def listen() -> None:
+        with pytest.raises(ProviderError, match="silent for too long"):
+            async for piece in tts.speak("Good morning.", "en"):
+                got.extend(piece)
+
+    async with asyncio.timeout(2 * LIMIT), asyncio.TaskGroup() as group:
+        group.create_task(listen())
+        await server.asked()
+        while got != heard:
+            await asyncio.sleep(0.01)
+        leap(LIMIT + 1)
     assert await asyncio.to_thread(server.requests[0].hung_up.wait, 240)
     assert len(server.requests) == 1
-    await tts.aclose()

@@ -209,12 +209,12 @@ async def test_turns_add_to_the_usage_of_their_day(site: Site, database: Databas
     await collector.step()
     day = day_of((await site.stored())[0].at)
     rows = UsageRows(database, 1)
-    (total,) = await rows.sums((), day, day + 1)
+    (total,) = await rows.sums((), day, day + 2)
     assert total == {
         **{"sessions": 1, "turns": 3, "failed": 1, "interrupted": 0, "tool_calls": 1, "speech_ms": 700},
         **{"spoken_ms": 900, "input_tokens": 10, "cached_tokens": 0, "output_tokens": 3},
     }
-    by_agent = await rows.sums(("device", "agent"), day, day + 1, mac=MACS[0])
+    by_agent = await rows.sums(("device", "agent"), day, day + 2, mac=MACS[0])
     assert [(row["agent"], row["turns"]) for row in by_agent] == [("", 2), ("a", 1)]
     assert (await UsageRows(database, 2).sums((), day, day + 1))[0]["turns"] == 0
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from fleet.adapters.tools import mcp_server, mcp_stdio
+from fleet.adapters.tools import mcp_http, mcp_server, mcp_stdio
 from fleet.adapters.tools.load import open_tools
 from fleet.core.server_tools import Caller, ServerResult, ServerTools
 from fleet.ground.settings import load
@@ -47,6 +47,7 @@ def opened(tmp_path: Path) -> Open:
 def _servers_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_server, "ASK_SECONDS", PATIENCE)
     monkeypatch.setattr(mcp_server, "CONNECT_SECONDS", PATIENCE)
+    monkeypatch.setattr(mcp_http, "_CONNECT_SECONDS", PATIENCE)
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float) -> None:

@@ -6,6 +6,7 @@ from fleet.roles.worker.turns import turns
 from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import Scene, scene
 from tests.support.mosquitto_server import MosquittoServer
+from tests.support.patience import TURNS, lengthen
 
 
 @pytest.fixture
@@ -13,6 +14,11 @@ async def stage(redis_url: str, broker: MosquittoServer, keys: CredentialKeys) -
     """A worker with one device and one edge."""
     async with scene(redis_url, broker, keys) as one:
         yield one
+
+
+@pytest.fixture(autouse=True)
+def _turns_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengthen(monkeypatch, TURNS)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from fleet.adapters.net.mqtt.url import parse_mqtt_url
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.inbox import Inboxes
@@ -23,6 +25,7 @@ from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scripted import PATIENCE, Device, ScriptedLlm, SilentEdge
 from tests.support.known_device import note_device
 from tests.support.mosquitto_server import MosquittoServer
+from tests.support.patience import WORKER, lengthen
 
 HELLO = {"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": True}}
 PHOTO = {
@@ -188,17 +191,21 @@ async def work(resources: WorkerResources, broker: MosquittoServer) -> AsyncIter
 async def stand(redis_url: str, broker: MosquittoServer, keys: CredentialKeys, **settings: Any) -> AsyncIterator[Scene]:
     """Set everything up except that no worker runs and the device is not connected."""
     store, llm = await Store.open(redis_url, 2), ScriptedLlm()
-    resources = WorkerResources.of(slice_of(load(shards=2, **settings), WorkerSettings), keys, OneModel(llm), store)
+    # A worker that ends gives its shards back; one that stands still for a while keeps them.
+    settings = {"shards": 2, "lease_seconds": PATIENCE, **settings}
+    resources = WorkerResources.of(slice_of(load(**settings), WorkerSettings), keys, OneModel(llm), store)
     edge = SilentEdge(resources.edges, Inboxes(store))
     await edge.announce()
     one = Scene(Device(None, random_mac()), edge, llm, resources, broker, keys)
     await one.bootstrap(one.device.mac)
-    try:
-        yield one
-    finally:
-        for device in one.opened:
-            await device.close()
-        await store.close()
+    with pytest.MonkeyPatch.context() as patch:
+        lengthen(patch, WORKER)
+        try:
+            yield one
+        finally:
+            for device in one.opened:
+                await device.close()
+            await store.close()
 
 
 @asynccontextmanager

@@ -103,7 +103,7 @@ class SilentEdge:
             EdgeRecord(**{"id": "edge-1", "host": "h.example", "port": 8884, "load": 0} | changes)
         )
         # It is not announced again, so it must not lapse on a busy machine.
-        await self._edges._store.client.expire(names.edge("edge-1"), 60)
+        await self._edges._store.client.expire(names.edge("edge-1"), 600)
 
     async def next(self, kind: type[EdgeCommand] | None = None) -> Any:
         """Return the next message, which must be of this kind where one is given."""

@@ -16,6 +16,7 @@ from fleet.ground.metrics import providers
 from fleet.roles.worker.turns import turn
 from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import Scene, stand, tool, work
+from tests.integration.worker.scripted import PATIENCE
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.openai_server import DONE, SSE, Answer, OpenAiServer, Request, delta, run_openai_server, sse
 
@@ -73,8 +74,8 @@ async def test_most_of_each_prompt_began_the_one_before(
     endpoint.answer("chat/completions", counter)
     before = providers.tokens.read()
     async with stand(redis_url, broker, keys) as stage:
-        model = OpenAiLlm(endpoint.url, None, "m", 20.0)
-        stage.resources = replace(stage.resources, models=OneModel(TimedLlm(model, 60.0)))
+        model = OpenAiLlm(endpoint.url, None, "m", PATIENCE)
+        stage.resources = replace(stage.resources, models=OneModel(TimedLlm(model, PATIENCE)))
         async with work(stage.resources, broker):
             await stage.reconnect()
             session = await stage.prepare(*(tool(f"self.lamp_{number}.switch") for number in range(6)))

@@ -284,7 +284,7 @@ async def test_registering_within_a_session_counts_for_it(stage: Scene, features
 async def test_registering_all_the_time_is_refused(
     redis_url: str, broker: MosquittoServer, keys: CredentialKeys
 ) -> None:
-    async with scene(redis_url, broker, keys, rate_hellos="0.01/2") as stage:
+    async with scene(redis_url, broker, keys, rate_hellos="0.0001/2") as stage:
         answers = [await register(stage.device, LEVEL, number=number) for number in range(3)]
     assert ["result" in answer for answer in answers] == [True, True, False]
     assert answers[2]["error"]["code"] == -32000
@@ -370,7 +370,7 @@ async def test_what_an_operator_enters_at_the_api_the_device_does_and_both_are_t
 @pytest.fixture
 async def site(redis_url: str, own_broker: MosquittoServer, keys: CredentialKeys) -> AsyncIterator[Scene]:
     """A device; the test brings the workers, one after the other."""
-    async with stand(redis_url, own_broker, keys, tool_seconds=8.0) as one:
+    async with stand(redis_url, own_broker, keys, tool_seconds=PATIENCE) as one:
         yield one
 
 

@@ -10,6 +10,7 @@ from fleet.roles.worker.turns import deadline
 from fleet.wire import edge_messages
 from fleet.wire.identity import CredentialKeys
 from tests.integration.worker.scene import HELLO, PHOTO, VOLUME, Scene, asks, says, scene, text, tool
+from tests.support.leaping import leaping
 from tests.support.mosquitto_server import MosquittoServer
 
 SET = asks("audio_speaker_set_volume", '{"volume":30}')
@@ -197,12 +198,16 @@ async def test_a_photo_may_take_longer_than_a_turn_and_nothing_is_said_before_it
     redis_url: str, broker: MosquittoServer, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deadline, "PROGRESS_SECONDS", 0.1)
-    async with scene(redis_url, broker, keys, turn_seconds=3.0, tool_seconds=0.3) as stage:
+    leap = leaping(monkeypatch)
+    async with scene(redis_url, broker, keys, turn_seconds=30.0, tool_seconds=0.3) as stage:
         session = await stage.prepare(PHOTO)
         stage.llm.script = [LOOK, says("A cat.")]
         turn = await stage.utter(session, "what is it?")
         request = await stage.device.hear_request("tools/call")
-        for _ in range(35):  # longer than a turn
+        for _ in range(5):
+            assert (await stage.edge.next(edge_messages.TurnProgressCommand)).turn == turn
+        leap(31.0)  # longer than a turn
+        for _ in range(5):
             assert (await stage.edge.next(edge_messages.TurnProgressCommand)).turn == turn
         other = await stage.another_device()
         await other.say(HELLO)

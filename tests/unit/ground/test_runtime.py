@@ -45,6 +45,6 @@ def test_what_was_logged_last_is_written_when_a_second_signal_ends_the_process_a
         "log.configure('info', 'json', pii=False)\n"
         "sys.exit(runtime.run(main))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=240)
     assert ended.returncode == runtime.EXIT_FAILED, ended.stderr
     assert "last words" in ended.stderr

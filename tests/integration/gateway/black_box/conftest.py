@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.gateway_client import GatewayClient, gateway_client
 from tests.support.gateway_process import GatewayProcess, gateway_process, hasty_settings, unusual_settings
-from tests.support.ports import LOOPBACK, free_port
+from tests.support.ports import LOOPBACK
 from tests.support.process import running
 from tests.support.redis_server import RedisServer
 from tests.support.scripted_llm import ScriptedLlm, run_scripted_llm
@@ -72,8 +72,10 @@ def bare(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm, store: Redi
 @pytest.fixture(scope="session")
 def twin(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm, store: RedisServer) -> Iterator[GatewayProcess]:
     """A gateway whose sessions outlive it, and to which the world outside is not there."""
-    nowhere = f"http://{LOOPBACK}:{free_port()}"
-    outside = {"FLEET_GEOCODING_URL": nowhere, "FLEET_WEATHER_URL": nowhere}
-    settings = {"LLM_BASE_URL": llm.url, "FLEET_REDIS_URL": store.url, **outside}
-    with gateway_process(tmp_path_factory.mktemp("twin"), **settings) as process:
-        yield process
+    with socket.socket() as closed:
+        closed.bind((LOOPBACK, 0))  # and does not listen: nobody else does, either
+        nowhere = f"http://{LOOPBACK}:{closed.getsockname()[1]}"
+        outside = {"FLEET_GEOCODING_URL": nowhere, "FLEET_WEATHER_URL": nowhere}
+        settings = {"LLM_BASE_URL": llm.url, "FLEET_REDIS_URL": store.url, **outside}
+        with gateway_process(tmp_path_factory.mktemp("twin"), **settings) as process:
+            yield process

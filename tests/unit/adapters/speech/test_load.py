@@ -60,7 +60,7 @@ settings = Settings(asr_base_url="{URL}", tts_base_url="{URL}")
 load_asr(settings), load_tts(settings)
 print([name for name in ("ctranslate2", "onnxruntime", "hibari", "pypinyin") if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=True)
     assert done.stdout.strip() == "[]"
 
 

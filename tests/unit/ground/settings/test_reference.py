@@ -98,5 +98,5 @@ def test_what_is_set_is_told_from_what_is_not() -> None:
 def test_a_home_is_the_readers_own(tmp_path: Path) -> None:
     code = "from fleet.ground.settings.reference import groups; print(groups()[0].entries[-1].default)"
     run = [sys.executable, "-c", code]
-    done = subprocess.run(run, env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(run, env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True, timeout=240)
     assert done.stdout == "~/.local/share/fleet\n"

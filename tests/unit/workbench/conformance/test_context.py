@@ -16,7 +16,7 @@ P1 = find_profile("P1")
 
 @pytest.fixture
 async def steering() -> AsyncIterator[Steering]:
-    async with Steering("127.0.0.1", 0) as server, httpx2.AsyncClient(trust_env=False) as client:
+    async with Steering("127.0.0.1", 0) as server, httpx2.AsyncClient(trust_env=False, timeout=240) as client:
         await client.get(f"{server.url}/models")
         yield server
 
