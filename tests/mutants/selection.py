@@ -83,8 +83,8 @@ class Coverage:
             return self._of_functions(mutant)
         source = (self.project.root / mutant.path).read_text(encoding="utf-8")
         spans = _around(ast.parse(source), mutant.first, mutant.last)
-        # A line that runs at import is noted for the test alone that was the first to import the file.
-        names = set() if spans else self._by_file.get(mutant.path, set())
+        # A line that runs at import is noted for the test alone that was the first to import the file, if for any.
+        names = set() if spans else self._by_file.get(mutant.path, set()) | self._of_twins(mutant)
         for first, last in ((mutant.first, mutant.last), *spans) if spans else ():
             names = {name for line in range(first, last + 1) for name in self._by_line.get((mutant.path, line), ())}
             if names:
@@ -96,6 +96,10 @@ class Coverage:
         names = sorted(test.name for test in self.of(mutant))
         files = sorted({name.partition("::")[0] for name in names})
         return digest("|".join((*names, *(self.project.digest_of(path) for path in files))))
+
+    def _of_twins(self, mutant: Mutant) -> set[str]:
+        twins = _twins(mutant)
+        return {name for name in self.tests if name.partition("::")[0] in twins}
 
     def _of_functions(self, mutant: Mutant) -> list[Test]:
         wanted = functions_above((self.project.root / mutant.path).read_text(encoding="utf-8"), mutant.first)
@@ -158,10 +162,7 @@ def functions_above(source: str, line: int) -> set[str]:
 
 def stages(mutant: Mutant, tests: Iterable[Test], seconds: float) -> list[list[Test]]:
     """Return unit tests, then the others; nearest first, quick before slow, as many as fit in `seconds` per stage."""
-    folder, _, file = mutant.path.removeprefix("fleet/").rpartition("/")
-    near = f"{INTEGRATION}{'redis' if file.endswith('.lua') else mutant.room.rpartition('/')[2]}/"
-    rooms = (f"{UNIT}{mutant.room.removeprefix('fleet/')}/", near)
-    twins = (f"{UNIT}{folder}/test_{file}", f"{near}test_{file}")
+    rooms, twins = (f"{UNIT}{mutant.room.removeprefix('fleet/')}/", _near(mutant)), _twins(mutant)
 
     def rank(test: Test) -> tuple[int, float]:
         path = test.name.partition("::")[0]
@@ -175,6 +176,17 @@ def stages(mutant: Mutant, tests: Iterable[Test], seconds: float) -> list[list[T
         for stage in (_fitting(sorted(unit, key=rank), seconds), _fitting(sorted(others, key=rank), seconds))
         if stage
     ]
+
+
+def _near(mutant: Mutant) -> str:
+    """Return the folder of the integration tests of a mutant's room."""
+    return f"{INTEGRATION}{'redis' if mutant.path.endswith('.lua') else mutant.room.rpartition('/')[2]}/"
+
+
+def _twins(mutant: Mutant) -> tuple[str, str]:
+    """Return the files of tests that are named after a mutant's file; they may not exist."""
+    folder, _, file = mutant.path.removeprefix("fleet/").rpartition("/")
+    return f"{UNIT}{folder}/test_{file}", f"{_near(mutant)}test_{file}"
 
 
 def _fitting(tests: list[Test], seconds: float) -> list[Test]:

@@ -115,6 +115,17 @@ def test_a_constant_is_tried_by_all_tests_of_its_file(shop: Project, tmp_path: P
     assert result.killer == "tests/unit/shop/test_price.py::test_b_price"
 
 
+def test_a_file_of_constants_alone_is_tried_by_the_tests_that_are_named_after_it(shop: Project, tmp_path: Path) -> None:
+    (shop.root / "shop/limits.py").write_text("MOST = 3\n", encoding="utf-8")
+    text = "from shop.limits import MOST\n\n\ndef test_most():\n    assert MOST == 3\n"
+    (shop.root / "tests/unit/shop/test_limits.py").write_text(text, encoding="utf-8")
+    place = tmp_path / "place"
+    place.mkdir()
+    mutants = [applied("shop/limits.py", "MOST = 3\n", "MOST = 3", "MOST = 4", "")]
+    [result] = Campaign(shop, place, 1, list[str]().append).run(mutants)
+    assert result.killer == "tests/unit/shop/test_limits.py::test_most"
+
+
 def test_nothing_is_kept_of_a_run_whose_process_was_ended(shop: Project, tmp_path: Path) -> None:
     source = (shop.root / "shop/price.py").read_text(encoding="utf-8")
     text = f"import os, signal\n{TEST}\n\ndef test_the_end():\n    os.kill(os.getppid(), signal.SIGKILL)\n"
