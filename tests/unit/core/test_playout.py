@@ -281,3 +281,16 @@ def test_end_of_an_answer_that_was_sent_waits_while_it_is_held() -> None:
     answer = hold(Answer(), 3.5, 4.4)
     assert answer.stopped is not None
     assert answer.stopped >= 4.4 - TICK
+
+
+def test_a_playout_that_rests_sends_nothing_until_the_next_sentence_whose_gaps_are_filled_again() -> None:
+    answer = Answer(script=[(0.0, "sentence", 5)]).run(1)
+    playout = answer.playout
+    assert playout is not None and answer.sent[-1][1] == SILENCE, "a gap is filled"
+    playout.rest()
+    times = [START + 1 + tick * TICK for tick in range(400)]
+    assert [now for now in times if playout.step(now).packet] == []
+    playout.begin_sentence(1)
+    playout.add(b"audio")
+    found = [step.packet for now in times if (step := playout.step(now + 2)).packet]
+    assert found[:2] == [b"audio", SILENCE]

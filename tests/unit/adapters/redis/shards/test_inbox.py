@@ -146,3 +146,11 @@ async def test_an_edge_deletes_what_it_has_read_and_misses_nothing(store: Store)
         assert 0 < await store.client.xlen(keys.edge_inbox("e1")) <= 30
         assert await store.client.ttl(keys.edge_inbox("e1")) > 0
         reading.cancel()
+
+
+async def test_what_waits_is_counted_for_each_shard(store: Store) -> None:
+    inboxes = Inboxes(store)
+    for shard, turns in ((0, "ab"), (2, "c")):
+        for turn in turns:
+            await inboxes.to_shard(shard, done(turn))
+    assert await inboxes.waiting(range(3)) == [2, 0, 1]

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import Counter
+from itertools import pairwise
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -10,11 +12,13 @@ from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRe
 from fleet.adapters.redis.devices.notify_faults import NotifyFaults
 from fleet.adapters.redis.sessions.replies import Reply
 from fleet.adapters.redis.sessions.sessions import Sessions
+from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.metrics import announcements as counted
 from fleet.roles.worker.announcements.clips import KNOWN_SECONDS
 from fleet.wire.announcements import DeviceAnnouncement
 from fleet.wire.clips import ClipDelivery
+from fleet.wire.edge_messages import EdgeEvent
 from fleet.wire.operator_calls import AWAKE_LATER, OFFLINE
 from tests.support.announced import announcements
 from tests.support.announcement_desk import CLIP_MS, Desk, describe, said
@@ -244,3 +248,40 @@ async def test_a_device_that_plays_holds_up_its_own_next_announcement_and_nobody
         await desk.notified()
         assert (await delivery.deliver(stage.shard, other, "b", announcement)).text == "alert: shown"
         assert not any(one.done() for one in first) and len(desk.notices()) == 1
+
+
+async def test_a_device_that_fetches_again_is_forgiven_what_it_did_not_fetch_before(desk: Desk) -> None:
+    ends = []
+    async with desk.worker():
+        for count, fetches in enumerate((False, True, False, True), 1):
+            await desk.put(f"call-{count}")
+            delivery = await desk.notified(count)
+            if fetches:
+                await desk.fetch(delivery, CLIP_MS)
+            ends.append((await desk.ended(f"call-{count}")).text)
+    assert ends == ["alert: shown", "notify: played"] * 2
+
+
+async def test_a_full_inbox_is_tried_again_after_pauses(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, offer, clock = list[float](), Inboxes.offer_to_shard, asyncio.get_running_loop().time
+
+    async def refuse(inboxes: Inboxes, shard: int, event: EdgeEvent) -> bool:
+        tries.append(clock())
+        return len(tries) > 3 and await offer(inboxes, shard, event)
+
+    monkeypatch.setattr(Inboxes, "offer_to_shard", refuse)
+    await desk.stage.open()
+    async with desk.worker():
+        await desk.put("a", "speech")
+        assert (await said(desk)).text == "Tea is ready."
+    assert len(tries) == 4 and min(later - one for one, later in pairwise(tries)) >= 0.5
+
+
+async def test_a_clip_that_no_edge_makes_is_waited_for_no_longer_than_the_longest_time(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk.clips, "put", AsyncMock())
+    async with asyncio.timeout(300), desk.worker():
+        await desk.put("a")
+        assert (await desk.ended("a")).text == "alert: shown"
+    assert not desk.notices()

@@ -18,7 +18,7 @@ from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.discovery import Discovery
 from fleet.roles.worker.turns import turns
 from fleet.roles.worker.turns.turns import WorkerTurns
-from fleet.wire.edge_messages import AnswerInterruptedEvent, UtteranceEvent
+from fleet.wire.edge_messages import AnswerInterruptedEvent, UtteranceEvent, UtteranceWithdrawnEvent
 
 MAC = "aa:bb:cc:dd:ee:ff"
 _SESSION = SessionRecord.of(MAC, {})
@@ -320,3 +320,21 @@ async def test_a_typed_text_that_is_not_answered_has_a_final_reply(turn: str, re
         stage = Stage(group)
         assert not await stage.begin(turn, typed=True)
     assert stage.replies.known[turn] == reply
+
+
+@pytest.mark.parametrize(("kind", "spoken"), [(AnswerInterruptedEvent, 2), (UtteranceWithdrawnEvent, None)])
+async def test_of_an_interrupted_answer_stays_what_was_spoken_and_of_a_withdrawn_one_nothing(
+    kind: type[AnswerInterruptedEvent | UtteranceWithdrawnEvent],
+    spoken: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    amended = []
+
+    async def amend(conversations: object, owner: object, mac: str, turn: str, spoken: int | None) -> None:
+        amended.append((turn, spoken))
+
+    monkeypatch.setattr(turns, "amend", amend)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        await stage.turns.interrupt(stage.shard, kind(device=MAC, session="s", turn="one", spoken=2))
+    assert amended == [("one", spoken)]
