@@ -137,6 +137,22 @@ async def test_one_that_waits_for_a_session_is_told_when_it_begins(site: JobSite
     assert (ended.state, ended.counts["ok"]) == ("done", 1)
 
 
+async def test_one_that_is_stopped_is_taken_back_where_it_was_handed_over(
+    site: JobSite, client: AsyncFleetClient
+) -> None:
+    await site.add_devices(1)
+    made = await client.send(announcements.create(asked(ways=["speech", "wake"])))
+    await site.prepare()
+    await site.fill(made.job.id, 1)
+    ((_, _, call),) = await site.waiting_calls()
+    assert not await site.queues.is_recalled(call.device, call.call)
+    await client.send(jobs.steer(made.job.id, "stop"))
+    await site.step()
+    assert await site.queues.is_recalled(call.device, call.call)
+    ended = await site.run(made.job.id, lambda _: ("not_sent", "it was cancelled"))
+    assert (ended.state, ended.counts["cancelled"]) == ("stopped", 1)
+
+
 async def test_the_command_announces(site: JobSite, stage: ControlStage, fleet: CommandLine) -> None:
     macs = await site.add_devices(2)
     operator = Operator(fleet, stage)

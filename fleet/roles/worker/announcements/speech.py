@@ -57,7 +57,9 @@ class AnnouncementSpeech:
                 state = await self._heard_in(order, kept.turn) if kept.handed else await self.go_on(order)
                 if state:
                     return state
-                continue
+                if await order.wanted():
+                    continue
+                break
             session = await self.session(order.mac)
             if session is None or not await order.wanted():
                 break
@@ -104,7 +106,7 @@ class AnnouncementSpeech:
             await self._pauses.wait(order.mac)
             return None
         note = partial(self._deliveries.note, order.shard.owner, order.delivery, "speech", "")
-        kept = KeptText(session.id, order.announcement.text, order.announcement.language, note)
+        kept = KeptText(session.id, order.announcement.text, order.announcement.language, note, order.wanted)
         with self._kept.offered(order.mac, kept):
             await self._pauses.wait(order.mac)
         if kept.turn:
