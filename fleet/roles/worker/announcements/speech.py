@@ -7,7 +7,7 @@ user, whichever is first.
 import asyncio
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRecord
 from fleet.adapters.redis.sessions.replies import Reply
@@ -77,8 +77,11 @@ class AnnouncementSpeech:
             if not await self._resources.inboxes.offer_to_shard(order.shard.number, said):
                 await asyncio.sleep(1.0)
                 continue
-            if state := await self._spoken(order):
-                return state
+            ending = await self._spoken(order)
+            if ending == "unheard":
+                break
+            if ending:
+                return ending
         counted.deliveries.add("speech", "not_taken")
         return None
 
@@ -86,7 +89,8 @@ class AnnouncementSpeech:
         """Wait for the end of what an earlier owner of the shard, or a turn that broke off, has begun."""
         known = known or await self._deliveries.read(order.delivery)
         if not known.turn:
-            return await self._spoken(order)
+            ending = await self._spoken(order)
+            return None if ending == "unheard" else ending
         conversations = self._resources.conversations
         with suppress(TimeoutError):
             async with asyncio.timeout(REPLY_SECONDS):
@@ -124,8 +128,11 @@ class AnnouncementSpeech:
             return None
         return "spoken" if end.sentences > count_sentences(order.announcement.text) else "cut_short"
 
-    async def _spoken(self, order: DeviceDelivery) -> State | None:
-        """Wait for the end of the turn that speaks; None if it was not begun."""
+    async def _spoken(self, order: DeviceDelivery) -> State | Literal["unheard"] | None:
+        """Wait for the end of the turn that speaks; None if it was not begun, so that it may still be.
+
+        An edge speaks no turn again that was interrupted: of one that is unheard, another delivery says the text.
+        """
         reply: Reply | None = None
         try:
             async with asyncio.timeout(REPLY_SECONDS):
@@ -138,4 +145,5 @@ class AnnouncementSpeech:
             return "sent"
         if reply is None or reply.state == "busy" or (reply.state == "interrupted" and not reply.text):
             return None
-        return (await self._pauses.outcome(order.mac, order.turn)).spoken or "sent"
+        end = await self._pauses.outcome(order.mac, order.turn)
+        return "unheard" if end.sentences == 0 else end.spoken or "sent"
