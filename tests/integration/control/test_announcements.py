@@ -107,6 +107,8 @@ async def test_what_cannot_be_announced_is_refused(client: AsyncFleetClient, sta
         {"text": TEXT},
         {"text": TEXT, "query": "", "device": "02:00:00:00:00:01"},
         {"text": "", "query": ""},
+        {"text": "\u200b", "query": ""},
+        {"text": "😀", "query": "", "ways": ["speech", "alert"]},
         {"text": "x" * 501, "query": ""},
         {"text": TEXT, "query": "", "ways": []},
         {"text": TEXT, "query": "", "ways": ["radio"]},
@@ -114,6 +116,9 @@ async def test_what_cannot_be_announced_is_refused(client: AsyncFleetClient, sta
     ):
         answer = await stage.ask("POST /v1/announcements", json=wrong)
         assert answer.status_code == 422, wrong
+        answer = await stage.ask("POST /v1/announcements:preview", json=wrong)
+        assert answer.status_code == 422, wrong
+    await client.send(announcements.create(asked(text="😀", ways=["alert"])))
     answer = await stage.ask("POST /v1/announcements", json={"text": TEXT, "query": "nofield=3"})
     assert answer.status_code == 400
     kind = {"name": "j", "query": "", "kind": "announce"}
