@@ -60,9 +60,11 @@ class AnnouncementSpeech:
                 if await order.wanted():
                     continue
                 break
-            session = await self.session(order.mac)
-            if session is None or not await order.wanted():
+            present = await self.session(order.mac)
+            if present is None or not await order.wanted():
                 break
+            if present.id != session.id:
+                continue
             await self._deliveries.note(order.shard.owner, order.delivery, "speech")
             said = SayEvent(
                 device=order.mac,

@@ -195,6 +195,30 @@ async def test_to_a_user_who_says_nothing_it_is_said_after_five_quiet_seconds(mo
         assert MAC not in morning.kept._waiting, "no turn may take it any more"
 
 
+async def test_a_session_that_ends_at_once_gives_the_text_back_at_once(morning: Morning) -> None:
+    async with morning.worker():
+        await morning.keep()
+        began = asyncio.get_running_loop().time()
+        await morning.wake()
+        await morning.stage.resources.sessions.close(morning.stage.shard.owner, MAC, "s1")
+        morning.pauses.leave(MAC)
+        assert (await morning.ended("morning")).text == AWAKE_LATER
+        assert asyncio.get_running_loop().time() - began < 1
+    assert morning.said_alone() == 0
+
+
+async def test_in_a_session_that_follows_at_once_it_waits_for_a_pause_there(morning: Morning) -> None:
+    async with morning.worker():
+        await morning.keep()
+        await morning.wake()
+        await morning.stage.resources.sessions.close(morning.stage.shard.owner, MAC, "s1")
+        await morning.stage.open("s2")
+        morning.pauses.leave(MAC)
+        began = asyncio.get_running_loop().time()
+        assert (await said(morning)).session == "s2"
+        assert asyncio.get_running_loop().time() - began == pytest.approx(5, abs=0.5)
+
+
 @pytest.mark.parametrize("written", [False, True])
 async def test_the_next_owner_knows_from_the_journal_whether_a_turn_has_said_it(
     morning: Morning, *, written: bool
