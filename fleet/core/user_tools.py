@@ -4,11 +4,20 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+from fleet.core.tool_policy import ToolSource
 from fleet.wire.mcp import ToolSpec
 
 _KNOWN: Final[dict[str, dict[str, Any]]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
+
+
+def is_for_users(tool: ToolSpec, source: ToolSource) -> bool:
+    """Whether a tool is for users only: its device says so, or it has the name of such a tool of stock firmware.
+
+    Other firmware may list those without saying so.
+    """
+    return tool.user_only or (source == "device" and tool.name in _KNOWN)
 
 
 def user_tools() -> list[ToolSpec]:

@@ -15,7 +15,7 @@ from fleet.roles.worker.announcements.pauses import AnswerPauses
 from fleet.roles.worker.announcements.receipts import ClipReceipts
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
-from fleet.wire.announcements import TOOL, DeviceAnnouncement, Way
+from fleet.wire.announcements import TOOL, USUAL_WAYS, DeviceAnnouncement, Way
 from fleet.wire.clips import PATH, ClipDelivery, read_name
 from fleet.wire.edge_messages import EDGE_EVENTS, MakeClipCommand, SayEvent
 from fleet.wire.operator_calls import OperatorCall
@@ -54,8 +54,8 @@ class Desk:
                 await self.clips.put(order.clip, Clip(b"sound of " + order.text.encode(), CLIP_MS))
             await elapse(0.05)
 
-    async def put(self, name: str, *ways: Way, text: str = "Tea is ready.") -> None:
-        announcement = DeviceAnnouncement(text, "", ways) if ways else DeviceAnnouncement(text)
+    async def put(self, name: str, *ways: Way, text: str = "Tea is ready.", tenant: int = 0) -> None:
+        announcement = DeviceAnnouncement(text, "", ways or USUAL_WAYS, tenant=tenant)
         call = OperatorCall(device=MAC, call=name, tool=TOOL, arguments={}, announcement=announcement)
         assert await self.queue.put(call, 60, 3600) == "queued"
 

@@ -500,15 +500,11 @@ local function reminder_end(K, A)
   return 1
 end
 
--- K: record of each device  A: of each device: its tenant, or '' for that of the site
+-- K: record of each device  A: of each device: its tenant, 0 for that of the site ('' from an earlier version)
 -- Notes whose devices are; of one that is not known nothing is noted.
 local function tenants_put(K, A)
   for i, device in ipairs(K) do
-    if A[i] == '' then
-      redis.call('HDEL', device, 'ten')
-    elseif redis.call('EXISTS', device) == 1 then
-      redis.call('HSET', device, 'ten', A[i])
-    end
+    if redis.call('EXISTS', device) == 1 then redis.call('HSET', device, 'ten', A[i] == '' and '0' or A[i]) end
   end
   return #K
 end
@@ -1572,6 +1568,15 @@ local function job_calls_forget(K, A)
   return #entries
 end
 
+-- K: record of each call
+-- Notes that calls that have not ended are not wanted any more: an announcement that was not told is told no more.
+local function calls_recall(K)
+  for _, record in ipairs(K) do
+    if (redis.call('HGET', record, 'st') or 'ended') ~= 'ended' then redis.call('HSET', record, 'back', '1') end
+  end
+  return #K
+end
+
 -- Why an operator's call must not be published, or nil: its record says that it was published (the call's own record is
 -- younger or gone), has ended, is forgotten, or waited for too long.
 local function operator_refuses(record, idempotency)
@@ -1913,6 +1918,7 @@ redis.register_function('fleet_devices_look', devices_look)
 redis.register_function('fleet_devices_tally', devices_tally)
 redis.register_function('fleet_job_calls_forget', job_calls_forget)
 redis.register_function('fleet_job_calls_queued', job_calls_queued)
+redis.register_function('fleet_calls_recall', calls_recall)
 redis.register_function('fleet_reminder_set', reminder_set)
 redis.register_function('fleet_reminders_cancel', reminders_cancel)
 redis.register_function('fleet_reminders_claim', reminders_claim)

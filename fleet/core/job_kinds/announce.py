@@ -17,4 +17,5 @@ def announce_terms(body: Mapping[str, Any]) -> JobTerms:
         repeatable=False,
         seconds=kind_of(TOOL).seconds,
         sessions="wake" in body["ways"],
+        recalled=True,
     )

@@ -1,6 +1,7 @@
 """Routes with their scopes: each declares what it needs, and nothing runs before that was checked."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypedDict, Unpack
@@ -112,6 +113,7 @@ class ControlRoute(APIRoute):
                 principal = await terms.access.admit(request, terms.scope)
                 request.state.principal = principal
                 headers |= terms.access.limits(principal)
+            _check_parameters(request)
             if terms.gate is not None:
                 terms.gate(request)
             if terms.streamed:
@@ -201,6 +203,19 @@ def _has_nul(body: bytes) -> bool:
 def _nul() -> Problem:
     """Return the answer for a request with the one character that PostgreSQL cannot keep."""
     return Problem(400, "invalid", "a request must not hold NUL characters")
+
+
+def _check_parameters(request: Request) -> None:
+    """Refuse a query that names a parameter twice: nobody could tell which one counts.
+
+    Raises:
+        Problem: It does (422).
+    """
+    counts = Counter(name for name, _ in request.query_params.multi_items())
+    twice = next((name for name, count in counts.items() if count > 1), None)
+    if twice is not None:
+        where, message = f"query.{twice}"[:200], "is named twice"
+        raise Problem(422, "invalid", f"{where}: {message}", errors=[{"at": where, "message": message}])
 
 
 async def _read(request: Request, limit: int) -> bytes:

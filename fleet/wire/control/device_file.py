@@ -45,6 +45,10 @@ class DeviceLine:
     """Values of `name`, `notes`, `serial`, `attributes`."""
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    def followed_by(self, later: "DeviceLine") -> "DeviceLine":
+        """Return the line that does what this one and a later one of the same device do."""
+        return DeviceLine(self.mac, {**self.columns, **later.columns}, {**self.tags, **later.tags})
+
 
 @dataclass(frozen=True, slots=True)
 class LineError:

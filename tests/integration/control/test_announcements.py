@@ -107,6 +107,8 @@ async def test_what_cannot_be_announced_is_refused(client: AsyncFleetClient, sta
         {"text": TEXT},
         {"text": TEXT, "query": "", "device": "02:00:00:00:00:01"},
         {"text": "", "query": ""},
+        {"text": "\u200b", "query": ""},
+        {"text": "😀", "query": "", "ways": ["speech", "alert"]},
         {"text": "x" * 501, "query": ""},
         {"text": TEXT, "query": "", "ways": []},
         {"text": TEXT, "query": "", "ways": ["radio"]},
@@ -114,6 +116,9 @@ async def test_what_cannot_be_announced_is_refused(client: AsyncFleetClient, sta
     ):
         answer = await stage.ask("POST /v1/announcements", json=wrong)
         assert answer.status_code == 422, wrong
+        answer = await stage.ask("POST /v1/announcements:preview", json=wrong)
+        assert answer.status_code == 422, wrong
+    await client.send(announcements.create(asked(text="😀", ways=["alert"])))
     answer = await stage.ask("POST /v1/announcements", json={"text": TEXT, "query": "nofield=3"})
     assert answer.status_code == 400
     kind = {"name": "j", "query": "", "kind": "announce"}
@@ -135,6 +140,22 @@ async def test_one_that_waits_for_a_session_is_told_when_it_begins(site: JobSite
     site.feeder.notice([StoredEvent(2, 1, NOW, "session.started", mac_number(mac), "{}")])
     ended = await site.run(made.job.id, lambda _: ("ok", "speech: spoken"))
     assert (ended.state, ended.counts["ok"]) == ("done", 1)
+
+
+async def test_one_that_is_stopped_is_taken_back_where_it_was_handed_over(
+    site: JobSite, client: AsyncFleetClient
+) -> None:
+    await site.add_devices(1)
+    made = await client.send(announcements.create(asked(ways=["speech", "wake"])))
+    await site.prepare()
+    await site.fill(made.job.id, 1)
+    ((_, _, call),) = await site.waiting_calls()
+    assert not await site.queues.is_recalled(call.device, call.call)
+    await client.send(jobs.steer(made.job.id, "stop"))
+    await site.step()
+    assert await site.queues.is_recalled(call.device, call.call)
+    ended = await site.run(made.job.id, lambda _: ("not_sent", "it was cancelled"))
+    assert (ended.state, ended.counts["cancelled"]) == ("stopped", 1)
 
 
 async def test_the_command_announces(site: JobSite, stage: ControlStage, fleet: CommandLine) -> None:

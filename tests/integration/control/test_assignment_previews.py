@@ -106,6 +106,15 @@ async def test_what_is_another_tenants_is_not_there(site: AgentSite) -> None:
     assert (found["devices"], found["changing"]) == (1, 1)
 
 
+async def test_an_agent_that_is_not_there_is_said_to_be_so_and_no_number(site: AgentSite) -> None:
+    theirs = (await site.ask("POST /v1/agents", 201, STRANGER, name="theirs"))["id"]
+    for agent in (theirs, 999):
+        for body in ({"site": True}, {"device": MACS[0]}):
+            await site.ask(f"POST /v1/agents/{agent}:assign", 404, **body, most=0)
+    await site.ask("POST /v1/groups/999:preview", 404, add=MACS)
+    await site.ask("DELETE /v1/groups/999?most=0", 404)
+
+
 async def test_the_client_asks_for_it(site: AgentSite) -> None:
     ann = await site.agent("ann")
     async with AsyncFleetClient(str(site.stage.client.base_url), FULL) as client:

@@ -216,6 +216,7 @@ async def test_a_text_is_spoken_in_a_session_and_refused_without_one(site: Site)
     idle = await site.control.ask(f"POST {PATH}:say", json={"text": "Dinner is ready."})
     assert (idle.status_code, idle.json()["code"]) == (409, "idle")
     await site.worker.open("s1")
+    assert (await site.control.ask(f"POST {PATH}:say", json={"text": "。。。"})).status_code == 422
     said = await site.control.ask(f"POST {PATH}:say", json={"text": "Dinner is ready."})
     assert said.status_code == 202
     [event] = await site.events()

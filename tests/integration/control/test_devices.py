@@ -266,7 +266,7 @@ async def test_files_are_imported_and_exported(
         return await client.upload(devices.import_file(), pieces(), kind)
 
     done = await send("\r\n".join(["mac,name,tag.site", *lines]))
-    assert (done.added, done.changed, done.unchanged, done.failed) == (2, 1, 0, 2)
+    assert (done.added, done.changed, done.unchanged, done.failed) == (2, 0, 0, 2)
     assert sorted(fault.line for fault in done.errors) == [4, 5]
     exported = b"".join([piece async for piece in client.download("/devices:export", {})]).decode()
     rows = list(csv.DictReader(io.StringIO(exported)))
@@ -277,7 +277,7 @@ async def test_files_are_imported_and_exported(
     exported = b"".join([piece async for piece in client.download("/devices:export", query)]).decode()
     assert [json.loads(line)["mac"] for line in exported.splitlines()] == [MAC]
     assert (await send(exported, "application/x-ndjson")).unchanged == 1
-    assert [action for action, _ in await audit(stage)] == ["device.import"] * 2
+    assert [action for action, _ in await audit(stage)] == ["device.import"]
     for text, kind, status in (("name\n", "text/csv", 400), ("", "text/plain", 415)):
         with pytest.raises(ClientError) as error:
             await send(text, kind)

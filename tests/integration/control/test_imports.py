@@ -149,3 +149,33 @@ async def test_an_import_that_is_only_tried_says_what_it_would_do_and_writes_not
     assert (await stage.ask("GET /v1/audit")).json() == audit
     done = (await send(stage, form, lines.encode())).json()
     assert done == told
+
+
+async def test_many_lines_of_one_device_are_one_change_and_the_later_ones_count(stage: ControlStage) -> None:
+    lines = "".join(f"{MAC},n{number},{number if number < 2 else ''}\n" for number in range(1_000))
+    found = (await send(stage, "csv", f"mac,name,tag.site\n{lines}".encode())).json()
+    assert (found["added"], found["changed"], found["unchanged"], found["failed"]) == (1, 0, 0, 0)
+    device = (await stage.ask(f"GET /v1/devices/{MAC}")).json()
+    assert (device["name"], device["tags"]) == ("n999", {})
+    audit = (await stage.ask("GET /v1/audit")).json()["items"]
+    assert [one["action"] for one in audit].count("device.import") == 1
+
+
+async def test_lines_of_one_device_with_too_many_tags_together_are_taken_up_to_the_bound(stage: ControlStage) -> None:
+    lines = [{"mac": MAC, "tags": {f"k{number}-{at}": "x" for at in range(25)}} for number in range(3)]
+    content = "".join(f"{json.dumps(one)}\n" for one in (*lines, {"mac": MAC, "name": "last"}))
+    found = (await send(stage, "ndjson", content.encode())).json()
+    assert (found["added"], found["failed"]) == (1, 1)
+    assert found["errors"] == [{"line": 3, "message": "the device would have too many tags"}]
+    device = (await stage.ask(f"GET /v1/devices/{MAC}")).json()
+    assert (device["name"], len(device["tags"])) == ("last", 50)
+
+
+async def test_a_parameter_that_is_named_twice_is_refused(stage: ControlStage) -> None:
+    for query in ("dry_run=true&dry_run=false", "dry_run=false&x=1&dry_run=true", "dry_run=true&dry_%72un=true"):
+        verb = f"POST /v1/devices:import?{query}"
+        answer = await stage.ask(verb, content=f"mac\n{MAC}\n".encode(), headers={"Content-Type": "text/csv"})
+        assert answer.status_code == 422, query
+        assert answer.json()["errors"] == [{"at": "query.dry_run", "message": "is named twice"}]
+    assert (await stage.ask(f"GET /v1/devices/{MAC}")).status_code == 404
+    assert (await stage.ask("GET /v1/devices?limit=1&limit=2")).status_code == 422

@@ -8,7 +8,7 @@ import hashlib
 import secrets
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, cast
 
 import msgspec
@@ -137,6 +137,12 @@ class JobCalls:
                 for shard, some in shards.items()
             ],
         )
+
+    async def recall(self, calls: Sequence[tuple[str, str]]) -> None:
+        """Note that calls that have not ended, by device and id, are not wanted any more."""
+        keys = self._store.keys
+        for some in names.by_shard(keys.shards, calls, itemgetter(0)).values():
+            await self._store.call("fleet_calls_recall", [keys.operator_call(mac, call) for mac, call in some], [])
 
     async def states(self, calls: Sequence[tuple[str, str]]) -> list[tuple[CallState, str] | None]:
         """Return state and text of each call, by device and id; None where Redis does not know it."""

@@ -120,6 +120,11 @@ class OperatorCalls:
             [owner.worker, owner.fence, state, text[:LONGEST_TEXT], call.device, call.call, entry],
         )
 
+    async def is_recalled(self, mac: str, call: str) -> bool:
+        """Return whether whoever makes a call wants it no more, although it is under way."""
+        asked = self._store.client.hget(self._store.keys.operator_call(mac, call), "back")
+        return await self._store.ask(cast("Awaitable[str | None]", asked)) is not None
+
     async def discard(self, entry: QueuedCall) -> None:
         """Remove an entry that this version cannot read."""
         await self._store.ask(self._store.client.xdel(self._store.keys.operator_calls(entry.shard), entry.id))

@@ -21,6 +21,7 @@ from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.jobs import MOST_ACTIVE, JobId, shape_of
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
+from fleet.roles.control.spoken_texts import check_spoken
 from fleet.wire.announcements import WAYS
 from fleet.wire.control.announcements import (
     AnnouncementPreview,
@@ -96,8 +97,11 @@ class AnnouncementRoutes:
         """Return which devices are meant.
 
         Raises:
-            Problem: The query cannot be read (400), or the device is none of the tenant (404).
+            Problem: The query cannot be read (400), the device is none of the tenant (404), or the text is to be spoken
+                and nothing of it can be (422).
         """
+        if set(body.ways) != {"alert"}:
+            check_spoken(body.text)
         query = f"mac={await self._own.known(who, body.device)}" if body.device else body.query or ""
         read_query(query)
         return query

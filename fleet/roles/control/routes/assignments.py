@@ -46,6 +46,8 @@ class AssignmentsRoutes:
 
         If more devices than `most` would get another agent, it is refused (409, `more-devices`).
         """
+        if await AgentRows(self._services.database, who.tenant).read(agent) is None:
+            raise not_found("agent")
         await self._check_number(who, body, agent)
         async with self._services.changes.begin(request) as change:
             if await AgentRows(change.sql, who.tenant).read(agent) is None:

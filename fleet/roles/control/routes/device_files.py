@@ -31,6 +31,7 @@ from fleet.wire.control.device_file import (
     write_csv,
     write_csv_heading,
 )
+from fleet.wire.control.device_texts import MOST_TAGS
 from fleet.wire.control.devices import FilterText, ImportReport, LineFault
 from fleet.wire.control.shapes import Shape
 from fleet.wire.json_text import json_length
@@ -48,6 +49,7 @@ LARGEST_AUDIT = 100_000
 LARGEST_FILE = 1_000_000_000
 _ROWS = 50
 """Devices that are written between two pauses."""
+_TOO_MANY_TAGS = "the device would have too many tags"
 _LINES = "application/x-ndjson"
 _FORMATS: dict[str, Format] = {"text/csv": "csv", _LINES: "ndjson", "application/ndjson": "ndjson"}
 _IMPORT = RouteNotes(takes=tuple(_FORMATS), refusals=(415,))
@@ -91,7 +93,8 @@ class FileRoutes:
         What a line does not name stays. Lines that cannot be taken are named in the answer; the others are taken, and
         an import that is repeated changes nothing, so it takes no `Idempotency-Key`. With more than 1,000 lines that
         cannot be taken it ends. A kill in the middle leaves whole batches of lines. With `dry_run` nothing is written:
-        the answer says what would be done, where a device that the file names twice may count twice.
+        the answer says what would be done. Of several lines of one device the later ones count; such a device counts
+        once if they are near each other, else it may count again.
         """
         if HEADER in request.headers:
             detail = f"an import takes no {HEADER}: send the file again, what is there already stays as it is"
@@ -169,9 +172,15 @@ class _Import:
             await self._loop_yield.spend(0)
 
     async def _take(self, number: int, line: DeviceLine) -> None:
-        if line.mac in self._batch or len(self._batch) == AT_ONCE:
+        if line.mac not in self._batch and len(self._batch) == AT_ONCE:
             await self.flush()
-        self._batch[line.mac] = number, line
+        if line.mac in self._batch:
+            # A transaction for each line of one device would make its file cost more than any other.
+            line = self._batch[line.mac][1].followed_by(line)
+        if len(line.tags) > MOST_TAGS:
+            self._fail(number, _TOO_MANY_TAGS)
+        else:
+            self._batch[line.mac] = number, line
 
     async def flush(self) -> None:
         if not self._batch:
@@ -184,7 +193,7 @@ class _Import:
         for mac in done.foreign:
             self._fail(batch[mac][0], "this MAC is registered already")
         for mac in done.overfull:
-            self._fail(batch[mac][0], "the device would have too many tags")
+            self._fail(batch[mac][0], _TOO_MANY_TAGS)
 
     async def _write(self, lines: list[DeviceLine]) -> Imported:
         if self._dry_run:

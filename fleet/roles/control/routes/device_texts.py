@@ -17,6 +17,7 @@ from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routing import Routes
 from fleet.roles.control.services import ControlServices
+from fleet.roles.control.spoken_texts import check_spoken
 from fleet.roles.control.waiting import Waiting, WaitSeconds
 from fleet.wire.control.calls import SayRequest, TurnRequest, TurnState
 from fleet.wire.edge_messages import SayEvent, UtteranceEvent
@@ -67,6 +68,7 @@ class DeviceTextRoutes:
         session = await self._sessions.read(device)
         if session is None or not session.edge:
             raise Problem(409, "idle", _IDLE)
+        check_spoken(body.text)
         event = SayEvent(
             device=device,
             session=session.id,

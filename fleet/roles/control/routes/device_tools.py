@@ -5,7 +5,7 @@ from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.sql.device_rows import DeviceRows
 from fleet.core.permissions import DEVICES_READ
 from fleet.core.tool_policy import ToolSource, risk_of
-from fleet.core.user_tools import user_tools
+from fleet.core.user_tools import is_for_users, user_tools
 from fleet.roles.control.access import Who
 from fleet.roles.control.own_devices import OwnDevices
 from fleet.roles.control.routing import Routes
@@ -43,5 +43,5 @@ def _offered(tool: ToolSpec, source: ToolSource) -> OfferedTool:
         description=tool.description,
         input_schema=tool.input_schema,
         risk=risk_of(tool.name, source),
-        user_only=tool.user_only,
+        user_only=is_for_users(tool, source),
     )

@@ -43,10 +43,11 @@ QUEUE_MS: Final = 1_500
 """What a device has read but not played: 20 packets of 60 ms, two more that are decoded, and a margin."""
 LINGER_SECONDS: Final = 15.0
 """After the clip's length: an underrun, or a slow connection."""
-_CANCELLED: Final = "it was cancelled"
+CANCELLED: Final = "it was cancelled"
 
 
-async def _always() -> bool:
+async def always() -> bool:
+    """Return that an announcement is to be told, whatever happens."""
     return True
 
 
@@ -78,7 +79,7 @@ class AnnouncementDelivery:
         """A device gets one announcement at a time: firmware ignores a clip while it plays another one."""
 
     async def deliver(
-        self, shard: Shard, mac: str, call: str, announcement: DeviceAnnouncement, wanted: Wanted = _always
+        self, shard: Shard, mac: str, call: str, announcement: DeviceAnnouncement, wanted: Wanted = always
     ) -> Outcome:
         """Deliver an announcement, or go on with a delivery that another owner began.
 
@@ -116,13 +117,19 @@ class AnnouncementDelivery:
             if not is_open(way, speaks=session is not None, dialect=device.dialect, firmware=device.firmware):
                 continue
             if not await order.wanted():
-                return Outcome("not_sent", _CANCELLED)
+                return Outcome("not_sent", CANCELLED)
             if state := await self._take(order, way, device):
                 return _outcome(way, state)
             device, session = await self._look(order.mac)
+        return await self._give_back(order, device)
+
+    async def _give_back(self, order: DeviceDelivery, device: DeviceRecord) -> Outcome:
+        """Return why a device was not told; let its next session wait for the text, if it is to be told then."""
         if not device.online:
             return Outcome("not_sent", OFFLINE)
-        if "wake" in announcement.ways:
+        if not await order.wanted():
+            return Outcome("not_sent", CANCELLED)
+        if "wake" in order.announcement.ways:
             await self._deliveries.keep(order.shard.owner, order.mac)
         return Outcome("not_sent", AWAKE_LATER)
 

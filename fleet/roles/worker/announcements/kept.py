@@ -9,6 +9,7 @@ from typing import Final
 
 from fleet.adapters.redis.sessions.conversations import Begun
 from fleet.adapters.redis.sessions.sessions import SessionRecord
+from fleet.roles.worker.announcements.order import Wanted
 from fleet.wire.edge_messages import UtteranceEvent
 
 AFTER_HELLO_SECONDS: Final = 3.0
@@ -25,6 +26,7 @@ class KeptText:
     language: str
     note: Callable[[str], Awaitable[None]]
     """Notes, under the fence, the turn in whose answer it is spoken."""
+    wanted: Wanted
     turn: str = ""
     """The turn that has taken it; empty while none has."""
     handed: bool = False
@@ -81,8 +83,14 @@ class KeptTexts:
         text = self._waiting.get(mac)
         if text is None or text.turn or text.session != session.id:
             return None
-        text.turn = turn
-        return text
+        text.turn, wanted = turn, False
+        try:
+            # The device may have another tenant since it was handed over, or nobody may want it told any more.
+            wanted = await text.wanted()
+        finally:
+            if not wanted:
+                text.decided.set()
+        return text if wanted else None
 
     async def _wait(self, mac: str, began: int) -> None:
         # The clock of Redis may be another one.

@@ -27,7 +27,14 @@ class AnswerEnd:
 class _Answer:
     turn: str
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    pause: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is over, and when the device has left its session: the end of the answer may be told after that."""
     end: AnswerEnd = AnswerEnd()
+
+    def change(self) -> None:
+        """Wake whoever waits for its end, or for a pause."""
+        self.changed.set()
+        self.pause.set()
 
 
 class AnswerPauses:
@@ -35,15 +42,18 @@ class AnswerPauses:
 
     def __init__(self) -> None:
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
+        self._stirred: dict[str, asyncio.Event] = {}
+        """Of devices at which nobody has spoken: set when a turn begins, or the session ends."""
 
     def begin(self, mac: str, turn: str) -> None:
         """Note that a turn begins."""
         known = self._answers.get(mac)
         if known is None or known.turn != turn:
             self._answers[mac] = _Answer(turn)
+            self._stir(mac)
         self._answers.move_to_end(mac)
         if known is not None and known.turn != turn:
-            known.changed.set()
+            known.change()
         if len(self._answers) > MOST_DEVICES:
             self._answers.popitem(last=False)
 
@@ -52,7 +62,7 @@ class AnswerPauses:
         known = self._answers.get(mac)
         if known is not None and known.turn == turn:
             known.end = AnswerEnd(spoken, sentences)
-            known.changed.set()
+            known.change()
 
     def withdraw(self, mac: str, turn: str, sentences: int | None) -> None:
         """Note how many sentences of an answer had begun when its user went on to speak: this is no pause."""
@@ -60,27 +70,40 @@ class AnswerPauses:
         if known is not None and known.turn == turn:
             known.end = AnswerEnd(None, sentences)
 
+    def leave(self, mac: str) -> None:
+        """Note that a device has left its session: nobody needs to wait for a pause in it."""
+        self._stir(mac)
+        if known := self._answers.get(mac):
+            known.pause.set()
+
     async def wait(self, mac: str) -> None:
-        """Return at the end of the present answer, or after `QUIET_SECONDS` in which there was none."""
+        """Return at the end of the present answer, or after `QUIET_SECONDS` without one, or when the session ends."""
         known = self._answers.get(mac)
-        if known is None or known.end.spoken:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(QUIET_SECONDS):
-                    while self._answers.get(mac) is known:  # noqa: ASYNC110 - a turn that begins has no event yet
-                        await asyncio.sleep(0.1)
+        if known is None or known.pause.is_set():
+            stirred = self._stirred[mac] = asyncio.Event()
+            try:
+                await _come(stirred, QUIET_SECONDS)
+            finally:
+                if self._stirred.get(mac) is stirred:
+                    del self._stirred[mac]
             known = self._answers.get(mac)
         if known is not None:
-            await self._over(known)
+            await _come(known.pause, LONGEST_ANSWER_SECONDS)
 
     async def outcome(self, mac: str, turn: str) -> AnswerEnd:
         """Wait until the answer of a turn is over, or it is clear that nobody will know."""
         known = self._answers.get(mac)
         if known is None or known.turn != turn:
             return AnswerEnd()
-        await self._over(known)
+        await _come(known.changed, LONGEST_ANSWER_SECONDS)
         return known.end
 
-    async def _over(self, answer: _Answer) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LONGEST_ANSWER_SECONDS):
-                await answer.changed.wait()
+    def _stir(self, mac: str) -> None:
+        if stirred := self._stirred.get(mac):
+            stirred.set()
+
+
+async def _come(event: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

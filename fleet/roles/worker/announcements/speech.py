@@ -7,7 +7,7 @@ user, whichever is first.
 import asyncio
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from fleet.adapters.redis.announcements.deliveries import Deliveries, DeliveryRecord
 from fleet.adapters.redis.sessions.replies import Reply
@@ -57,10 +57,14 @@ class AnnouncementSpeech:
                 state = await self._heard_in(order, kept.turn) if kept.handed else await self.go_on(order)
                 if state:
                     return state
-                continue
-            session = await self.session(order.mac)
-            if session is None or not await order.wanted():
+                if await order.wanted():
+                    continue
                 break
+            present = await self.session(order.mac)
+            if present is None or not await order.wanted():
+                break
+            if present.id != session.id:
+                continue
             await self._deliveries.note(order.shard.owner, order.delivery, "speech")
             said = SayEvent(
                 device=order.mac,
@@ -75,8 +79,11 @@ class AnnouncementSpeech:
             if not await self._resources.inboxes.offer_to_shard(order.shard.number, said):
                 await asyncio.sleep(1.0)
                 continue
-            if state := await self._spoken(order):
-                return state
+            ending = await self._spoken(order)
+            if ending == "unheard":
+                break
+            if ending:
+                return ending
         counted.deliveries.add("speech", "not_taken")
         return None
 
@@ -84,7 +91,8 @@ class AnnouncementSpeech:
         """Wait for the end of what an earlier owner of the shard, or a turn that broke off, has begun."""
         known = known or await self._deliveries.read(order.delivery)
         if not known.turn:
-            return await self._spoken(order)
+            ending = await self._spoken(order)
+            return None if ending == "unheard" else ending
         conversations = self._resources.conversations
         with suppress(TimeoutError):
             async with asyncio.timeout(REPLY_SECONDS):
@@ -104,7 +112,7 @@ class AnnouncementSpeech:
             await self._pauses.wait(order.mac)
             return None
         note = partial(self._deliveries.note, order.shard.owner, order.delivery, "speech", "")
-        kept = KeptText(session.id, order.announcement.text, order.announcement.language, note)
+        kept = KeptText(session.id, order.announcement.text, order.announcement.language, note, order.wanted)
         with self._kept.offered(order.mac, kept):
             await self._pauses.wait(order.mac)
         if kept.turn:
@@ -122,8 +130,11 @@ class AnnouncementSpeech:
             return None
         return "spoken" if end.sentences > count_sentences(order.announcement.text) else "cut_short"
 
-    async def _spoken(self, order: DeviceDelivery) -> State | None:
-        """Wait for the end of the turn that speaks; None if it was not begun."""
+    async def _spoken(self, order: DeviceDelivery) -> State | Literal["unheard"] | None:
+        """Wait for the end of the turn that speaks; None if it was not begun, so that it may still be.
+
+        An edge speaks no turn again that was interrupted: of one that is unheard, another delivery says the text.
+        """
         reply: Reply | None = None
         try:
             async with asyncio.timeout(REPLY_SECONDS):
@@ -136,4 +147,5 @@ class AnnouncementSpeech:
             return "sent"
         if reply is None or reply.state == "busy" or (reply.state == "interrupted" and not reply.text):
             return None
-        return (await self._pauses.outcome(order.mac, order.turn)).spoken or "sent"
+        end = await self._pauses.outcome(order.mac, order.turn)
+        return "unheard" if end.sentences == 0 else end.spoken or "sent"

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from fleet.adapters.redis.devices.tenants import DeviceTenants
 from fleet.adapters.redis.sessions.calls import OperatorEnd
 from fleet.adapters.redis.shards.device_looks import DeviceLooks, DeviceNow
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls, QueuedCall
@@ -20,6 +21,7 @@ from fleet.roles.worker.calls.device_tools import renew_camera_token
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.wire import dialects
+from fleet.wire.announcements import DeviceAnnouncement
 from fleet.wire.messages import CallToolCommand
 from fleet.wire.operator_calls import OperatorCall
 
@@ -60,7 +62,7 @@ class OperatorCallRunner:
     ) -> None:
         self._resources = resources
         self._queues, self._looks = queues, DeviceLooks(resources.store)
-        self._calls = calls
+        self._calls, self._tenants = calls, DeviceTenants(resources.store)
         self._owned = owned
         self._announcements = announcements
         self._read: dict[int, tuple[str, str]] = {}
@@ -149,7 +151,8 @@ class OperatorCallRunner:
         """Publish a call after all earlier work of its device, and before all later; wait for its end."""
         mac, place = call.device, _Place(self._starts)
         if call.announcement is not None:
-            deliver = partial(self._announcements.deliver, shard, mac, call.call, call.announcement)
+            wanted = partial(self._is_wanted, call, call.announcement)
+            deliver = partial(self._announcements.deliver, shard, mac, call.call, call.announcement, wanted)
             return await deliver_once(self._resources.calls, mac, end, deliver)
         loop = asyncio.get_running_loop()
         due: asyncio.Future[None] = loop.create_future()
@@ -168,6 +171,12 @@ class OperatorCallRunner:
             return await self._calls.call(shard, mac, command, self._terms(call, device.dialect, end), sent)
         finally:
             sent.cancel()
+
+    async def _is_wanted(self, call: OperatorCall, announcement: DeviceAnnouncement) -> bool:
+        """Whether an announcement is still to be told: not if it was stopped, or its device was moved since."""
+        if await self._queues.is_recalled(call.device, call.call):
+            return False
+        return not (announcement.tenant and await self._tenants.is_foreign(call.device, announcement.tenant))
 
     def _terms(self, call: OperatorCall, dialect: str, end: OperatorEnd) -> CallTerms:
         kind = kind_of(call.tool) if dialects.find(dialect).capabilities.firmware_tools else QUICK

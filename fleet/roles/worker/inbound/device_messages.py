@@ -260,6 +260,7 @@ class DeviceDispatcher:
     async def _close(self, shard: Shard, mac: str, session: str, reason: LeaveReason = "device") -> None:
         if await self._session_opener.close(shard, mac, session, reason):
             self._turns.cancel(mac)
+            self._turns.spoken.pauses.leave(mac)
 
 
 def _command_of(device: str, session: str, event: _ForwardedEvent) -> EdgeCommand:

@@ -1,6 +1,7 @@
 """The reports of edges that an answer was spoken, or interrupted, become events."""
 
 import logging
+from typing import Final
 
 from fleet.adapters.redis.sessions.spoken_answers import SpokenAnswers
 from fleet.adapters.redis.shards.inbox import StreamEntry
@@ -10,6 +11,10 @@ from fleet.wire.edge_messages import AnswerDoneEvent, AnswerInterruptedEvent
 from fleet.wire.fleet_events import SpokenData
 
 log = logging.getLogger(__name__)
+
+UNHEARD_MS: Final = 1_500
+"""An answer that is interrupted in its first sentence is not heard if less than this was sent: devices queue so much.
+"""
 
 
 class SpokenReports:
@@ -35,7 +40,8 @@ class SpokenReports:
             interrupted=isinstance(answer, AnswerInterruptedEvent),
         )
         if isinstance(answer, AnswerInterruptedEvent):
-            self.pauses.end(answer.device, answer.turn, "cut_short", answer.spoken)
+            heard = answer.spoken > 1 or answer.spoken_ms >= UNHEARD_MS
+            self.pauses.end(answer.device, answer.turn, "cut_short", answer.spoken if heard else 0)
         else:
             self.pauses.end(answer.device, answer.turn, "spoken")
         await self._answers.note(shard.owner, answer.device, entry, spoken)

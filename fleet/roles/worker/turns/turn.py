@@ -23,6 +23,7 @@ from fleet.core.situation import describe_situation, situate
 from fleet.core.text.phrases import Phrase, known_language, phrase
 from fleet.core.tool_policy import read_policy
 from fleet.core.toolbox import Toolbox
+from fleet.core.user_tools import is_for_users
 from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
 from fleet.ground.local_time import own_offset
 from fleet.ground.metrics import turns as timed
@@ -217,7 +218,8 @@ class WorkerTurn:
         self._speech.set_language(persona.language)
         gate = self._consent.gate(read_policy(chosen.settings.tool_policy))
         link = DeviceLink(self._resources, self._calls, self._shard, self._session)
-        toolbox = Toolbox(context.tools, hides=lambda name: gate.hides(name, link.source))
+        offered = [tool for tool in context.tools if not is_for_users(tool, link.source)]
+        toolbox = Toolbox(offered, hides=lambda name: gate.hides(name, link.source))
         gate.hidden = toolbox.hidden
         if toolbox.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})

@@ -16,7 +16,7 @@ from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.ground.metrics import announcements as counted
 from fleet.roles.worker.announcements.clips import KNOWN_SECONDS
-from fleet.wire.announcements import DeviceAnnouncement
+from fleet.wire.announcements import DeviceAnnouncement, Way
 from fleet.wire.clips import ClipDelivery
 from fleet.wire.edge_messages import EdgeEvent
 from fleet.wire.operator_calls import AWAKE_LATER, OFFLINE
@@ -198,6 +198,20 @@ async def test_one_for_which_there_was_no_room_in_the_session_is_said_again_and_
         await desk.stage.resources.replies.write(owner, MAC, event.turn, Reply("answered", "x"))
         desk.pauses.end(MAC, event.turn, "cut_short")
         assert (await desk.ended("a")).text == "speech: cut short"
+
+
+@pytest.mark.parametrize(("ways", "outcome"), [((), "alert: shown"), (("speech", "wake"), AWAKE_LATER)])
+async def test_one_of_which_nothing_was_heard_is_told_by_the_next_way_or_later(
+    desk: Desk, ways: tuple[Way, ...], outcome: str
+) -> None:
+    await desk.stage.open()
+    async with desk.worker():
+        await desk.put("a", *ways)
+        event = await said(desk)
+        desk.pauses.begin(MAC, event.turn)
+        await desk.stage.resources.replies.write(desk.stage.shard.owner, MAC, event.turn, Reply("answered", "x"))
+        desk.pauses.end(MAC, event.turn, "cut_short", 0)
+        assert (await desk.ended("a")).text == outcome
 
 
 async def test_when_the_session_ends_before_it_can_be_spoken_the_idle_device_is_notified(desk: Desk) -> None:

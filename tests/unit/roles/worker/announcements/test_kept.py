@@ -9,6 +9,7 @@ from fleet.adapters.redis.sessions.conversations import Begun, StoredJournal
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core.ports import Message
 from fleet.ground.tasks import running
+from fleet.roles.worker.announcements.delivery import always
 from fleet.roles.worker.announcements.kept import AFTER_HELLO_SECONDS, KeptText, KeptTexts
 from fleet.wire.edge_messages import UtteranceEvent
 from fleet.wire.messages import AudioFormat
@@ -24,7 +25,7 @@ async def note(turn: str) -> None:
 
 
 def text(session: str = "s1") -> KeptText:
-    return KeptText(session, "Tea is ready.", "", note)
+    return KeptText(session, "Tea is ready.", "", note, always)
 
 
 def begun(ago: float | None = 0.0, journal: StoredJournal | None = None, *, late: bool = False) -> Begun:

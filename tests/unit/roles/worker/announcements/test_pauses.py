@@ -98,6 +98,27 @@ async def test_a_turn_that_follows_another_ends_it() -> None:
         assert await seconds(pauses) == pytest.approx(LONGEST_ANSWER_SECONDS), "now it is the newer one that is spoken"
 
 
+@pytest.mark.parametrize("answers", [False, True])
+async def test_nobody_waits_for_a_pause_in_a_session_that_has_ended_but_for_the_end_of_its_answer(
+    *, answers: bool
+) -> None:
+    pauses = AnswerPauses()
+    if answers:
+        pauses.begin(MAC, "t1")
+
+    async def leave() -> None:
+        await elapse(2.0)
+        pauses.leave(MAC)
+        await elapse(1.0)
+        pauses.end(MAC, "t1", "cut_short", 1)
+
+    async with running("device", leave):
+        outcome = asyncio.ensure_future(pauses.outcome(MAC, "t1"))
+        assert await seconds(pauses) == pytest.approx(2.0)
+        assert await seconds(pauses) == pytest.approx(QUIET_SECONDS), "the next session has pauses of its own"
+        assert await outcome == (AnswerEnd("cut_short", 1) if answers else AnswerEnd())
+
+
 async def test_of_too_many_devices_the_earliest_answer_is_forgotten() -> None:
     pauses = AnswerPauses()
     pauses.begin("first", "t")

@@ -5,9 +5,12 @@ import asyncio
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from fleet.adapters.redis.devices.tenants import SITE, DeviceTenants
 from fleet.adapters.redis.sessions.conversations import Begun, StoredJournal
+from fleet.adapters.redis.shards.job_calls import JobCalls
 from fleet.core.ports import CallsAsked, TextDelta, ToolCall
 from fleet.ground.errors import Unavailable
+from fleet.roles.worker.announcements.delivery import CANCELLED
 from fleet.roles.worker.turns.turn import WorkerTurn
 from fleet.wire.edge_messages import SpeakSentenceCommand, UtteranceEvent
 from fleet.wire.operator_calls import AWAKE_LATER
@@ -28,10 +31,10 @@ class Morning(Desk):
         record = await self.ended("evening")
         assert (record.state, record.text) == ("not_sent", AWAKE_LATER)
 
-    async def wake(self, session: str = "s1") -> None:
+    async def wake(self, session: str = "s1", tenant: int = 0) -> None:
         """Begin a session; control hands the text over once more."""
         await self.stage.open(session)
-        await self.put("morning", "speech", "wake", text=TEXT)
+        await self.put("morning", "speech", "wake", text=TEXT, tenant=tenant)
         while MAC not in self.kept._waiting:
             await elapse(0.05)
 
@@ -51,6 +54,14 @@ class Morning(Desk):
         found = await self.stage.resources.conversations.journal(MAC)
         assert found is not None
         return found
+
+    async def move(self, tenant: int) -> None:
+        """Give the device to another tenant."""
+        await DeviceTenants(self.stage.resources.store).put({MAC: tenant})
+
+    async def stop(self) -> None:
+        """Stop the announcement."""
+        await JobCalls(self.stage.resources.store, 1).recall([(MAC, "morning")])
 
     def said_alone(self) -> int:
         """Return how often the text was said as a turn of its own."""
@@ -124,6 +135,56 @@ async def test_one_of_an_utterance_that_goes_on_is_said_before_the_answer_to_the
     assert [one.text for one in history][-4:] == [REQUEST, TEXT, "light", "It is on."]
 
 
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize(("tenant", "target"), [(SITE, 5), (5, 6), (5, 0), (5, None)])
+async def test_what_was_handed_over_is_not_said_once_the_device_was_moved_or_it_was_stopped(
+    morning: Morning, tenant: int, target: int | None, *, asks: bool
+) -> None:
+    morning.stage.llm.script = [[TextDelta("It is on.")]]
+    async with morning.worker():
+        await morning.keep()
+        await morning.wake(tenant=tenant)
+        await (morning.stop() if target is None else morning.move(target))
+        if asks:
+            await morning.ask()
+            morning.pauses.end(MAC, "t1", "spoken")
+        record = await morning.ended("morning")
+    assert (record.state, record.text) == ("not_sent", CANCELLED)
+    assert morning.stage.spoken() == (["It is on."] if asks else [])
+    assert morning.said_alone() == 0
+
+
+@pytest.mark.parametrize(("tenant", "target"), [(SITE, None), (SITE, 0), (5, None), (5, 5), (0, 5)])
+async def test_a_device_whose_tenant_is_the_same_or_not_known_is_told(
+    morning: Morning, tenant: int, target: int | None
+) -> None:
+    morning.stage.llm.script = [[TextDelta("It is on.")]]
+    async with morning.worker():
+        await morning.keep()
+        await morning.wake(tenant=tenant)
+        if target is not None:
+            await morning.move(target)
+        await morning.ask()
+        morning.pauses.end(MAC, "t1", "spoken")
+        assert (await morning.ended("morning")).text == "speech: spoken"
+    assert morning.stage.spoken() == ["Tea is ready.", "Come!", "It is on."]
+
+
+async def test_a_turn_that_cannot_ask_whether_a_text_is_wanted_says_nothing_of_it(morning: Morning) -> None:
+    async with morning.worker():
+        await morning.keep()
+        await morning.wake(tenant=5)
+        begun = await morning.begun()
+        utterance = UtteranceEvent(device=MAC, session="s1", turn="t1", text="light")
+        morning.stage.connection.fault = RedisConnectionError("away")
+        with pytest.raises(Unavailable):
+            async with morning.kept.taken(begun, utterance):
+                raise AssertionError
+        morning.stage.connection.fault = None
+        assert (await said(morning)).text == TEXT, "it is said in the next pause"
+    assert morning.stage.spoken() == []
+
+
 async def test_to_a_user_who_says_nothing_it_is_said_after_five_quiet_seconds(morning: Morning) -> None:
     async with morning.worker():
         await morning.keep()
@@ -132,6 +193,30 @@ async def test_to_a_user_who_says_nothing_it_is_said_after_five_quiet_seconds(mo
         assert (await said(morning)).text == TEXT
         assert asyncio.get_running_loop().time() - began == pytest.approx(5, abs=0.5)
         assert MAC not in morning.kept._waiting, "no turn may take it any more"
+
+
+async def test_a_session_that_ends_at_once_gives_the_text_back_at_once(morning: Morning) -> None:
+    async with morning.worker():
+        await morning.keep()
+        began = asyncio.get_running_loop().time()
+        await morning.wake()
+        await morning.stage.resources.sessions.close(morning.stage.shard.owner, MAC, "s1")
+        morning.pauses.leave(MAC)
+        assert (await morning.ended("morning")).text == AWAKE_LATER
+        assert asyncio.get_running_loop().time() - began < 1
+    assert morning.said_alone() == 0
+
+
+async def test_in_a_session_that_follows_at_once_it_waits_for_a_pause_there(morning: Morning) -> None:
+    async with morning.worker():
+        await morning.keep()
+        await morning.wake()
+        await morning.stage.resources.sessions.close(morning.stage.shard.owner, MAC, "s1")
+        await morning.stage.open("s2")
+        morning.pauses.leave(MAC)
+        began = asyncio.get_running_loop().time()
+        assert (await said(morning)).session == "s2"
+        assert asyncio.get_running_loop().time() - began == pytest.approx(5, abs=0.5)
 
 
 @pytest.mark.parametrize("written", [False, True])

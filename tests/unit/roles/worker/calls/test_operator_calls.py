@@ -129,6 +129,16 @@ async def test_what_the_device_says_and_does_not_say_is_told_as_it_is(desk: Desk
     assert len(desk.requests) == 4
 
 
+@pytest.mark.requirement("XZ-048")
+async def test_an_upgrade_that_is_answered_at_all_has_failed(desk: Desk) -> None:
+    async with desk.worker():
+        await desk.put(call("upgrade", "self.upgrade_firmware"))
+        await desk.answer(await desk.sent())
+        record = await desk.ended("upgrade")
+    assert record.state == "error"
+    assert record.text == "the firmware was not installed; the device goes on with the one that it has"
+
+
 async def test_a_call_that_waited_for_too_long_is_not_sent(desk: Desk) -> None:
     await desk.put(call("a"), within=5)
     await elapse(6)

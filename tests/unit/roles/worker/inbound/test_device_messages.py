@@ -173,6 +173,17 @@ async def test_a_message_for_a_dead_edge_ends_the_session(frames: Frames) -> Non
     assert await frames.stage.resources.sessions.read(MAC) is None
 
 
+async def test_a_goodbye_ends_the_wait_for_a_pause_in_the_session(frames: Frames) -> None:
+    await frames.stage.open("s1")
+    pauses = frames.turns.spoken.pauses
+    pauses.begin(MAC, "t1")
+    began = asyncio.get_running_loop().time()
+    waiting = asyncio.ensure_future(pauses.wait(MAC))
+    await frames.say({"session_id": "s1", "type": "goodbye"})
+    await waiting
+    assert asyncio.get_running_loop().time() - began < 1
+
+
 async def test_a_goodbye_ends_the_session_on_its_edge(frames: Frames) -> None:
     await frames.stage.open("s1")
     await frames.say({"session_id": "s1", "type": "goodbye"})

@@ -22,7 +22,8 @@ from tests.support.worker_stage import MAC, WorkerStage, worker_stage
 
 OVEN = ToolSpec(name="self.oven.heat", input_schema={"type": "object", "properties": {"to": {"type": "integer"}}})
 LAMP = ToolSpec(name="self.lamp.turn_on")
-SECRET = ToolSpec(name="self.reboot", user_only=True)
+SECRET = (ToolSpec(name="self.board.erase", user_only=True), ToolSpec(name="self.reboot"))
+"""For users only: the device says so of one, the other has the name of such a tool of firmware."""
 ASKS: list[LlmEvent] = [CallsAsked((ToolCall("c1", "oven_heat", '{"to":200}'),))]
 SAYS: list[LlmEvent] = [TextDelta("As you say.")]
 DONE: dict[str, Any] = {"content": [{"type": "text", "text": "hot"}]}
@@ -81,7 +82,7 @@ async def kitchen() -> AsyncIterator[Kitchen]:
     async with worker_stage(tool_policy="ask dangerous") as stage:
         await stage.connect()
         await stage.open("s1")
-        await stage.resources.tools.register(stage.shard.owner, MAC, "xiaozhi", (OVEN, SECRET))
+        await stage.resources.tools.register(stage.shard.owner, MAC, "xiaozhi", (OVEN, *SECRET))
         yield Kitchen(stage)
 
 
