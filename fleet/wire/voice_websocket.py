@@ -6,11 +6,12 @@ is version 1 of the binary protocol. There is no goodbye: the end of the connect
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from fleet.wire.json_text import dump, parse
+from fleet.wire.toc import FRAME_MS
 
 PATH: Final = "/xiaozhi/v1/"
 TAKEN_OVER: Final = 4001
@@ -26,6 +27,17 @@ _Hex = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{32}$")]
 
 Sound = Literal["opus", "pcm"]
 """What audio frames are: Opus packets, or, for pages of browsers without an encoder, s16le mono of one packet."""
+
+
+class ClientHello(NamedTuple):
+    """A client's hello."""
+
+    message: bytes
+    """The same hello as a device says it over MQTT."""
+    sound: Sound
+    """What the client's audio frames are."""
+    frame_ms: int
+    """Length of an audio frame of the client; the server refuses a hello with one that it does not have."""
 
 
 class NotHello(ValueError):
@@ -80,7 +92,7 @@ def is_voice_path(target: str) -> bool:
     return target.partition("?")[0].rstrip("/") == PATH.rstrip("/")
 
 
-def to_mqtt(frame: bytes) -> tuple[bytes, Sound]:
+def to_mqtt(frame: bytes) -> ClientHello:
     """Return a client's hello as a device says it over MQTT, and what the client's audio frames are.
 
     Raises:
@@ -101,7 +113,9 @@ def to_mqtt(frame: bytes) -> tuple[bytes, Sound]:
         document = {**document, "audio_params": {**audio, "format": "opus"}}
     elif sound != "opus":
         raise NotHello("audio is opus or pcm")
-    return dump({**document, "transport": "udp", "version": MQTT_VERSION}), cast("Sound", sound)
+    message = dump({**document, "transport": "udp", "version": MQTT_VERSION})
+    frame_ms = audio.get("frame_duration") if isinstance(audio, dict) else None
+    return ClientHello(message, cast("Sound", sound), frame_ms if frame_ms in FRAME_MS else PCM_FRAME_MS)
 
 
 def is_kind(frame: bytes, kind: str) -> bool:

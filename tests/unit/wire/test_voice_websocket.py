@@ -25,9 +25,14 @@ def test_a_hello_means_the_same_over_mqtt(more: dict[str, Any]) -> None:
 
 
 def test_pcm_is_opus_over_mqtt() -> None:
-    message, sound = to_mqtt(frame(audio_params=AUDIO | {"format": "pcm"}))
-    assert (DIALECT.receive(message), sound) == (HelloEvent(AudioFormat(16000, 60)), "pcm")
+    message, sound, frame_ms = to_mqtt(frame(audio_params=AUDIO | {"format": "pcm"}))
+    assert (DIALECT.receive(message), sound, frame_ms) == (HelloEvent(AudioFormat(16000, 60)), "pcm", 60)
     assert json.loads(message)["audio_params"] == AUDIO
+
+
+@pytest.mark.parametrize(("named", "frame_ms"), [(20, 20), (None, 60), ([20], 60), (33, 60)])
+def test_the_length_of_a_frame_is_one_that_a_session_may_have(named: object, frame_ms: int) -> None:
+    assert to_mqtt(frame(audio_params=AUDIO | {"frame_duration": named})).frame_ms == frame_ms
 
 
 @pytest.mark.parametrize("audio", [{"format": "mp3"}, {"format": "pcm", "sample_rate": 48000}, {"format": ["pcm"]}])

@@ -3,33 +3,50 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import cast
+from typing import Final, cast
 
 from fleet.adapters.speech.opus import Decoder, Encoder, OpusError
 from fleet.wire.packet import HEADER, LARGEST, UPLINK_FLAGS, Channel, parse
+from fleet.wire.toc import empty_packet
 from fleet.wire.voice_websocket import PCM_FRAME_MS, PCM_RATE, Sound, Welcome
+
+QUIET_SECONDS: Final = 0.5
+"""Time after which a client that has sent no audio may have no microphone."""
+SILENT_SECONDS: Final = 1.0
+"""Length of the silence that is sent in its place. It holds several times the packets that prove an address to the
+edge, and is too short for the edge to infer that the client listens."""
 
 
 class AudioChannel(asyncio.DatagramProtocol):
     """One session's audio; `open` makes it.
 
+    An edge sends a device nothing until packets have shown where it is. A client that only types sends none, so silence
+    is sent in its place.
+
     Args:
         welcome: Has the key and the nonce.
         sound: What the client's audio frames are; PCM is encoded and decoded here.
+        frame_ms: Length of the client's audio frames.
         on_frame: Takes each audio frame of the server, in order; late ones are dropped, as firmware does.
     """
 
-    def __init__(self, welcome: Welcome, sound: Sound, on_frame: Callable[[bytes], None]) -> None:
+    def __init__(self, welcome: Welcome, sound: Sound, frame_ms: int, on_frame: Callable[[bytes], None]) -> None:
         pcm = sound == "pcm"
         self._encoder = Encoder(PCM_RATE, PCM_FRAME_MS, application="voip") if pcm else None
         self._decoder = Decoder(welcome.rate) if pcm else None
         self._channel = Channel(welcome.key, int.from_bytes(welcome.nonce[4:8], "big"), UPLINK_FLAGS)
         self._on_frame = on_frame
+        self._frame_ms = frame_ms
         self._sent = self._last = 0
         self._transport: asyncio.DatagramTransport | None = None
+        self._silent_ms = 0
+        """Silence that was sent."""
+        self._timer: asyncio.TimerHandle | None = None
 
     @classmethod
-    async def open(cls, welcome: Welcome, sound: Sound, on_frame: Callable[[bytes], None]) -> "AudioChannel":
+    async def open(
+        cls, welcome: Welcome, sound: Sound, frame_ms: int, on_frame: Callable[[bytes], None]
+    ) -> "AudioChannel":
         """Connect a socket to the edge that the server named.
 
         Raises:
@@ -37,12 +54,13 @@ class AudioChannel(asyncio.DatagramProtocol):
         """
         loop = asyncio.get_running_loop()
         _, channel = await loop.create_datagram_endpoint(
-            lambda: cls(welcome, sound, on_frame), remote_addr=(welcome.host, welcome.port)
+            lambda: cls(welcome, sound, frame_ms, on_frame), remote_addr=(welcome.host, welcome.port)
         )
         return channel
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.DatagramTransport", transport)
+        self._timer = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._send_silence)
 
     def datagram_received(self, data: bytes, addr: object) -> None:
         header = parse(data)
@@ -61,17 +79,34 @@ class AudioChannel(asyncio.DatagramProtocol):
 
     def send(self, frame: bytes) -> bool:
         """Send an audio frame; return False for one of another length, or one that no datagram holds."""
-        if self._transport is None:
-            return False
         if self._encoder is not None and len(frame) != self._encoder.frame_bytes:
             return False
         packet = frame if self._encoder is None else self._encoder.encode(frame)
         if not 0 < len(packet) <= LARGEST - HEADER:
             return False
+        self._stop_silence()
+        return self._send(packet)
+
+    def close(self) -> None:
+        self._stop_silence()
+        if self._transport:
+            self._transport.close()
+
+    def _send(self, packet: bytes) -> bool:
+        if self._transport is None:
+            return False
         self._sent += 1
         self._transport.sendto(self._channel.seal(packet, 0, self._sent))
         return True
 
-    def close(self) -> None:
-        if self._transport:
-            self._transport.close()
+    def _send_silence(self) -> None:
+        """Send a silent packet, and the next one after its length; what comes from the edge ends this."""
+        if self._last or self._silent_ms >= 1000 * SILENT_SECONDS:
+            return
+        self._send(empty_packet(self._frame_ms))
+        self._silent_ms += self._frame_ms
+        self._timer = asyncio.get_running_loop().call_later(self._frame_ms / 1000, self._send_silence)
+
+    def _stop_silence(self) -> None:
+        if self._timer:
+            self._timer.cancel()

@@ -14,7 +14,16 @@ from fleet.ground.tasks import single_exception
 from fleet.roles.gateway.client import Client, ClientGone
 from fleet.roles.gateway.voice.audio_channel import AudioChannel
 from fleet.wire.topics import down_topic, up_topic
-from fleet.wire.voice_websocket import TAKEN_OVER, NotHello, Sound, goodbye, is_kind, read_welcome, to_mqtt
+from fleet.wire.voice_websocket import (
+    PCM_FRAME_MS,
+    TAKEN_OVER,
+    ClientHello,
+    NotHello,
+    goodbye,
+    is_kind,
+    read_welcome,
+    to_mqtt,
+)
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +75,8 @@ class VoiceClient:
         """Messages that came before the server's hello: over MQTT they may, on a WebSocket the hello is first."""
         self._audio: AudioChannel | None = None
         self._session = ""
-        self._sound: Sound = "opus"
+        self._hello = ClientHello(b"", "opus", PCM_FRAME_MS)
+        """The newest one."""
         self._texts, self._packets = Buckets(TEXTS, most=1), Buckets(PACKETS, most=1)
 
     async def run(self, hello: bytes) -> None:
@@ -80,12 +90,12 @@ class VoiceClient:
         """
         if len(hello) > LARGEST_TEXT:
             raise NotHello("the hello is too large")
-        hello, self._sound = to_mqtt(hello)
+        self._hello = to_mqtt(hello)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._mqtt.run(self._connected.set), name="voice mqtt")
                 group.create_task(self._write(), name="voice writer")
-                group.create_task(self._read(hello), name="voice reader")
+                group.create_task(self._read(self._hello.message), name="voice reader")
         except* FleetError as ended:
             # The broker may have closed the session of this device meanwhile.
             reason = single_exception(ended.subgroup(VoiceEnded) or ended)
@@ -131,7 +141,8 @@ class VoiceClient:
             raise VoiceEnded("too many messages, or too large ones")
         try:
             if is_kind(frame, "hello"):
-                frame, self._sound = to_mqtt(frame)
+                self._hello = to_mqtt(frame)
+                frame = self._hello.message
             self._publish(frame)
         except NotHello as error:
             raise VoiceEnded(str(error)) from error
@@ -147,14 +158,14 @@ class VoiceClient:
         if topic != down_topic(self._mac):
             return
         if (welcome := read_welcome(payload)) is not None:
-            former, self._session = self._audio, welcome.session
+            former, self._session, sound = self._audio, welcome.session, self._hello.sound
             try:
-                self._audio = await AudioChannel.open(welcome, self._sound, self._queue_audio)
+                self._audio = await AudioChannel.open(welcome, sound, self._hello.frame_ms, self._queue_audio)
             except OSError as error:
                 raise Unavailable(f"no way to the edge {welcome.host}:{welcome.port}: {error}") from error
             if former:
                 former.close()
-            for frame in (welcome.frame(self._sound), *self._early):
+            for frame in (welcome.frame(sound), *self._early):
                 self._queue(frame)
             self._early = []
         elif is_kind(payload, "goodbye"):
