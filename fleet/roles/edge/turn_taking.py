@@ -64,7 +64,7 @@ class TurnTaking:
         self.overlap = Interruption(transport, services, self.turns, self.uplink, self.ending.recognition)
         self.manual_interruption = ManualInterruption(self.turns, self.uplink, self._press, session)
         self.silence = SilenceTimeout(now)
-        self._greeting = Greeting(transport.agent, session)
+        self._greeting = Greeting(transport, session)
 
     def start_listening(self, mode: ListenMode, now: float) -> None:
         """Handle `listen start`; a repeated one changes nothing."""
@@ -181,6 +181,7 @@ class TurnTaking:
     def take_voice(self, now: float) -> None:
         """Note that the user speaks, perhaps over an answer."""
         self.silence.reset(now)
+        self._greeting.give_way()
         period = self.uplink.period
         if self.continuous and period and self.ending.rejoin(period.collector, now):
             self.overlap.close()

@@ -132,6 +132,8 @@ class Downlink:
             log.info("speech begins")
             speech.begun_at = now
             speech.playout.start(now)
+            if speech.on_start:
+                speech.on_start()
             self.send_emotion()
             self._services.socket.wheel.set(self._timer, now, self)
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -49,6 +49,8 @@ class SpokenAnswer:
     """A sentence that was synthesised before the answer began."""
     emotion: str = ""
     """The emotion that is still to be sent to the device."""
+    on_start: Callable[[], None] | None = None
+    """Called when `tts start` was sent."""
     begun_at: float = 0.0
     first_sent: bool = False
     first_audio_ms: int = 0

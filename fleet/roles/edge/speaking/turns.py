@@ -172,19 +172,17 @@ class SessionTurns:
             self._turn = None
             self._listener.resume(now)
 
-    def apologise(self, name: Phrase | None, language: str, now: float, greeting: str = "") -> None:
-        """Speak an apology, or without one a greeting, unless the server is speaking already."""
+    def apologise(self, name: Phrase, language: str, now: float) -> None:
+        """Speak an apology, unless the server is speaking already."""
         if (speech := self.downlink.speech) and speech.turn not in self._dropped:
             return
-        if name:
-            self._services.traces.note(self._transport.opened.device, "sorry", name)
-        text = phrase(name, language) if name else greeting
+        self._services.traces.note(self._transport.opened.device, "sorry", name)
         self._turn = None
         turn, opened = uuid4().hex, self._transport.opened
         speech = SpokenAnswer(turn, local=True, lazy=True)
         self.downlink.begin(speech, now)
         about = {"device": opened.device, "session": opened.session, "turn": turn, "language": language}
-        speech.add(SpeakSentenceCommand(index=0, text=text, **about))
+        speech.add(SpeakSentenceCommand(index=0, text=phrase(name, language), **about))
         speech.end()
 
     def interrupt(self, how: Literal["barge-in", "speech aborted", "pressed"], *, stop: bool = True) -> None:
