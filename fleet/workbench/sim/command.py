@@ -50,7 +50,10 @@ Echo = Annotated[
 CrowdSize = Annotated[
     int | None,
     typer.Option(
-        "--crowd", min=1, max=1_000_000, help="So many devices without audio instead, until Ctrl-C; they count calls."
+        "--crowd",
+        min=1,
+        max=1_000_000,
+        help="So many devices without audio instead, until Ctrl-C; they count calls. They have MACs of their own.",
     ),
 ]
 CrowdShares = Annotated[
@@ -93,6 +96,7 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
         said = _Said(tuple(wav or ()), tuple(text or ()), tuple(typed or ()), mic)
         try:
             if crowd:
+                _refuse_one_device(said, mode, profile, fault, reply, mac, echo, ca)
                 plan = CrowdPlan(ota, crowd, rate=rate, shares=Shares.parse(share or ()), seed=seed or 1)
                 raise typer.Exit(run_crowd(CrowdRun(plan, seconds, report), typer.echo))
             device = find_profile(profile)
@@ -117,6 +121,23 @@ class _Said:
     texts: Sequence[str]
     typed: Sequence[str]
     mic: bool
+
+
+def _refuse_one_device(said: _Said, *given: object) -> None:
+    """Refuse the options of one device, which a crowd does not have.
+
+    Raises:
+        ConfigError: One of them is given; the text names it.
+    """
+    names = ("--mode", "--profile", "--fault", "--reply", "--mac", "--echo", "--ca")
+    usual: tuple[object, ...] = (None, [], "P1", DEFAULT_MAC)
+    wrong = [name for name, found in zip(names, given, strict=True) if found not in usual]
+    words = {"--wav": said.wavs, "--text": said.texts, "--type": said.typed, "--mic": said.mic}
+    wrong += [name for name, found in words.items() if found]
+    if wrong:
+        raise ConfigError(
+            f"{wrong[0]} does not go with --crowd: its devices have their own MACs and kinds, and no audio"
+        )
 
 
 async def _run(options: SimOptions, said: _Said, synthesise: Synthesise) -> Report:

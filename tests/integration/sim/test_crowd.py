@@ -10,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from fleet.adapters.speech.opus import Encoder
+from fleet.workbench.sim.crowd import crowd as crowd_module
 from fleet.workbench.sim.crowd.crowd import Crowd, CrowdPlan, mac_of, running
 from fleet.workbench.sim.crowd.place import source_of
 from fleet.workbench.sim.crowd.shares import Shares
+from fleet.workbench.sim.profiles.timing import Timing
 from tests.support.offered_firmware import image_of
 from tests.support.ogg import write_opus
 from tests.support.scripted_server import ScriptedServer, page, tone
@@ -154,12 +156,21 @@ async def test_a_restart_and_an_upgrade_boot_again_and_a_bad_image_leaves_the_ol
         assert agents == ["bread-compact-wifi/2.4.2"] * 2 + ["bread-compact-wifi/2.6.0"] * 2
 
 
-async def test_a_device_that_is_shown_a_code_waits_to_be_accepted(server: ScriptedServer) -> None:
+async def test_a_device_that_is_shown_a_code_is_counted_while_it_waits_to_be_accepted(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crowd_module, "_TIMING", Timing(ota_retry=0.01))
+    accepted = server.ota_answer
     server.ota_answer = {"activation": {"code": "123456", "message": "123456", "challenge": "c"}}
     async with running(CrowdPlan(server.ota_url, 1, rate=1_000.0)) as crowd:
         booting = asyncio.create_task(crowd.boot())
-        await until(server, crowd, "wait to be accepted")
-        assert crowd.ledger.counts["bootstraps refused"] == 0
+        async with asyncio.timeout(240):
+            while len(server.ota_requests) < 3:
+                await asyncio.sleep(0.02)
+        assert dict(crowd.ledger.counts) == {"wait to be accepted": 1}
+        server.ota_answer = accepted
+        await until(server, crowd, "connections")
+        assert dict(crowd.ledger.counts) == {"boots": 1, "connections": 1}
         booting.cancel()
 
 
@@ -208,3 +219,6 @@ def test_wrong_words_at_the_command_line_are_refused() -> None:
     for words in (["--share", "sleepy=1"], ["--share", "error=2"]):
         found = CliRunner().invoke(app, ["--ota", "http://127.0.0.1:1/", "--crowd", "1", *words])
         assert (found.exit_code, "is no share" in found.output) == (2, True), found.output
+    for option, value in {"--mac": "02:00:00:00:00:09", "--text": "Hello", "--profile": "P8", "--ca": "ca.pem"}.items():
+        found = CliRunner().invoke(app, ["--ota", "http://127.0.0.1:1/", "--crowd", "1", option, value])
+        assert (found.exit_code, f"{option} does not go with --crowd" in found.output) == (2, True), found.output

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -148,16 +149,21 @@ class Crowd:
         asyncio.get_running_loop().call_later(_TIMING.reboot, lambda: self._spawn(self._boot(device)))
 
     async def _boot(self, device: Member) -> None:
-        pause = _TIMING.ota_retry
+        pause, waiting = _TIMING.ota_retry, Counter[str]()
         for _ in range(_RETRIES):
             answer = await self._web.bootstrap(device.number, device.mac, device.kind.profile)
             access = read_mqtt(member(answer, "mqtt")) if answer else None
             if answer is None or access is None:
-                waits = answer is not None and bool(member(answer, "activation"))
-                self.ledger.counts["wait to be accepted" if waits else "bootstraps refused"] += 1
+                if answer is None or not member(answer, "activation"):
+                    self.ledger.counts["bootstraps refused"] += 1
+                elif not waiting:
+                    waiting["wait to be accepted"] = 1
+                    self.ledger.counts += waiting
                 await asyncio.sleep(pause)
                 pause *= 2
                 continue
+            self.ledger.counts -= waiting
+            waiting.clear()
             self.ledger.counts["boots"] += 1
             if await self._upgrades.take(device, member(answer, "firmware")):
                 await asyncio.sleep(_TIMING.reboot)
