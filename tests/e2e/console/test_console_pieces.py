@@ -151,6 +151,15 @@ def test_a_line_of_a_conversation_is_redacted_for_good(page: Page, site: Console
     assert (kept["question"], kept["answer"], kept["redacted"]) == ("", "", ["question", "answer"])
 
 
+def test_a_voice_that_is_none_of_the_known_ones_is_marked(page: Page) -> None:
+    go(page, "#/agents/1")
+    voice = page.get_by_role("combobox", name="Voice", exact=True)
+    voice.fill("zf_typo")
+    expect(page.get_by_text("None of these. If the server has no such voice")).to_be_visible()
+    voice.fill("zf_xiaoxiao")
+    expect(page.get_by_text("None of these. If the server has no such voice")).to_have_count(0)
+
+
 def test_an_agent_for_many_devices_has_a_dry_run_first_and_a_job_is_offered(page: Page, site: ConsoleSite) -> None:
     before = site.run(site.ask("GET /v1/assignments"))["items"]
     counts = site.run(site.ask("POST /v1/assignments:preview", json={"agent": 1, "site": True}))

@@ -137,6 +137,8 @@ def test_the_volume_of_a_group_is_set_by_a_canary_that_halts(page: Page, site: C
     expect(page.get_by_role("button", name="Save", exact=True)).to_be_visible()
     page.get_by_role("link", name="Make a job").click()
     page.get_by_role("combobox", name="Tool").select_option("self.audio_speaker.set_volume")
+    expect(page.get_by_label("Exact value")).to_have_value("")
+    expect(page.get_by_role("button", name="Next")).to_be_disabled()
     page.get_by_label("Exact value").fill("40")
     page.get_by_role("button", name="Next").click()
     page.get_by_role("button", name="Next").click()
@@ -160,6 +162,25 @@ def test_the_volume_of_a_group_is_set_by_a_canary_that_halts(page: Page, site: C
     expect(page.get_by_role("button", name="Continue")).to_be_visible()
     expect(page.get_by_text(HOSTILE).first).to_be_attached()
     assert "owned" not in page.title()
+
+    # No event tells of single devices.
+    page.get_by_role("button", name="Retry failures").click()
+    expect(page.get_by_text("Failures are tried again once you continue the job")).to_be_visible()
+    site.run(leader.step())
+    expect(page.get_by_role("button", name=re.compile("^Waiting"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^Error"))).to_have_count(0)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_tools_of_devices_that_have_just_come_are_found_while_one_waits(page: Page, site: ConsoleSite) -> None:
+    store, mac = site.stage.services.store, site.macs[9]
+    site.run(store.ask(store.client.delete(store.keys.tools(mac))))
+    go(page, f"#/jobs?make=1&query=mac%3D{mac}")
+    expect(page.get_by_role("option", name="self.reboot")).to_be_attached()
+    site.run(store.ask(store.client.set(store.keys.tools(mac), site.run(pack_tools(TOOLS)))))
+    expect(page.get_by_role("option", name="self.audio_speaker.set_volume")).to_be_attached()
 
 
 @pytest.mark.slow

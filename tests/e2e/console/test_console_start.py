@@ -199,6 +199,12 @@ def test_a_device_shows_a_code_is_accepted_and_its_conversation_is_read_along(vi
         site.run(site.watched(mac))
         site.run(site.say(mac, "turn.heard", text="Good morning!", language="en", turn="t", session="s"))
         expect(page.get_by_role("log").get_by_text("Good morning!")).to_be_visible()
+        # All devices hang up: what was said stays.
+        page.route("**/v1/devices?*filter=online*", lambda route: route.fulfill(json={"items": [], "next": None}))
+        with page.expect_response("**/v1/devices?*filter=online*"):
+            site.run(site.let("device.offline", mac))
+        expect(page.get_by_label("Device", exact=True)).to_have_count(0)
+        expect(page.get_by_role("log").get_by_text("Good morning!")).to_be_visible()
         page.goto("about:blank")
 
 

@@ -135,3 +135,13 @@ export function useEvents(kinds, handle, pause = 0) {
     };
   }, [kinds.join(), pause]);
 }
+
+/** Do something each few seconds while the page is seen. @param {number} seconds @param {() => void} handle */
+export function useEvery(seconds, handle) {
+  const latest = useRef(handle);
+  latest.current = handle;
+  useEffect(() => {
+    const timer = setInterval(() => { if (!document.hidden) latest.current(); }, seconds * 1000);
+    return () => clearInterval(timer);
+  }, []);
+}

@@ -1,7 +1,7 @@
 // Something on many devices: a few first, and not further once it goes wrong.
 import { ask, attempt, Badge, Button, Card, classes, Confirm, Empty, get, go, Head, html, knows, LinkButton,
-  ListTable, Loaded, may, Note, number, percent, put, save, say, span, t, Time, to, useEvents, useGet, useList,
-  useLoad, useSignal } from "../kit.js";
+  ListTable, Loaded, may, Note, number, percent, put, save, say, span, t, Time, to, useEvents, useEvery,
+  useGet, useList, useLoad, useSignal } from "../kit.js";
 import { GoBack, isOlder } from "../parts/images.js";
 import { JobWizard } from "../parts/job-wizard.js";
 import { EXECUTIONS, JobMeter, JobState, JobTable, progress } from "../parts/job-state.js";
@@ -36,11 +36,18 @@ function One({ id, query }) {
   const executions = useList(`/jobs/${id}/executions`, { state: query.state, limit: 100 });
   useEvents(["job"], (events) => { if (events.some((one) => !one.data?.job
     || String(one.data.job) === id)) { job.again(); executions.again(); } }, 500);
+  // Events tell of states and stages, not of each device. Pages that were asked for further down stay.
+  useEvery(2, () => {
+    if (!job.data || ["done", "stopped"].includes(job.data.state)) return;
+    job.again();
+    if ((executions.data ?? []).length <= 100) executions.again();
+  });
   const steer = async (verb, body) => {
     busy.value = verb;
     await attempt(async () => {
-      job.set(await ask(`POST /jobs/${id}:${verb}`, { body }));
-      say(t(`jobs.did.${verb}`));
+      const found = await ask(`POST /jobs/${id}:${verb}`, { body });
+      job.set(found);
+      say(t(`jobs.did.${verb === "retry" && found.state !== "running" ? "retry-later" : verb}`));
       executions.again();
     });
     busy.value = "";

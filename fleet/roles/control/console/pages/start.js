@@ -1,6 +1,6 @@
 // Leads through a new server: owner, models, language, the first device, the first conversation.
 import { ask, Badge, bound, Button, Card, Empty, Fault, Field, get, go, Head, html, LinkButton, Loaded, Loading, may,
-  me, Note, put, say, Select, span, t, TextInput, Time, to, useEffect, useEvents, useLoad, useNone, useSignal, useWork } from
+  me, Note, put, say, Select, span, t, TextInput, Time, to, useEffect, useEvents, useLoad, useNames, useNone, useSignal, useWork } from
   "../kit.js";
 import { AddDevice, Waiting } from "../parts/admit.js";
 import { slim } from "../parts/agent-editor.js";
@@ -197,14 +197,17 @@ export function DeviceStep() {
 
 export function TalkStep() {
   const devices = useDevices("online"), chosen = useSignal("");
+  const online = (devices.data ?? []).map((one) => one.mac), mac = chosen.value || online[0];
+  const macs = [...new Set([...online, mac])], names = useNames(mac ? macs : []);
+  // One that hangs up stays, with what was said.
+  useEffect(() => { if (mac) chosen.value = mac; }, [mac]);
   const talk = may("devices:command") && html`<${LinkButton} icon="mic" href="#/talk">${t("start.talk-here")}<//>`;
   if (!may("conversations:read")) return html`<${Note} kind="warn">${t("live.no-scope")}<//>`;
-  const items = devices.data ?? [], mac = items.some((one) => one.mac === chosen.value) ? chosen.value : items[0]?.mac;
   if (!mac) return html`<${Waiting} /><${Empty} icon="devices" title=${t("start.none-online")} action=${talk}>${t(
     "start.none-online-about")}<//>`;
-  return html`<div class="row apart"><div class="grow">${items.length > 1 && html`<${Field} label=${t("query.device")}>
-    <${Select} value=${mac} onValue=${(one) => { chosen.value = one; }} choices=${items.map((one) => [one.mac, one.name
-    || one.mac])} /><//>`}</div>${talk}</div><${Transcript} key=${mac} mac=${mac} />`;
+  return html`<div class="row apart"><div class="grow">${macs.length > 1 && html`<${Field} label=${t("query.device")}>
+    <${Select} value=${mac} onValue=${(one) => { chosen.value = one; }} choices=${macs.map((one) => [one, names.get(one)
+    || one])} /><//>`}</div>${talk}</div><${Transcript} key=${mac} mac=${mac} />`;
 }
 
 const SHOWN = { owner: OwnerStep, models: ModelsStep, language: LanguageStep, device: DeviceStep, talk: TalkStep };

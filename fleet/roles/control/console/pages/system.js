@@ -1,16 +1,11 @@
 // What runs, and in which state.
-import { Badge, Button, Card, classes, Empty, Head, html, Loaded, Note, number, Rows, Stat, t, useEffect, useGet }
+import { Badge, Button, Card, classes, Empty, Head, html, Loaded, Note, number, Rows, Stat, t, useEvery, useGet }
   from "../kit.js";
 import { Brokers, Lags, Processes } from "../parts/site.js";
 
-const SECONDS = 10;
-
 export default function System() {
   const system = useGet("/system");
-  useEffect(() => {
-    const timer = setInterval(() => { if (!document.hidden) system.again(); }, SECONDS * 1000);
-    return () => clearInterval(timer);
-  }, []);
+  useEvery(10, system.again);
   return html`<${Head} title=${t("page.system")} about=${t("system.about")}><a class="button"
     href="../v1/docs">${t("system.api")}</a><${Button} icon="retry" label=${t("retry")} onClick=${system.again} /><//>
     <${Loaded} of=${system}>${(found) => html`

@@ -34,7 +34,7 @@ export function AgentEditor({ agent, onSaved }) {
     choices=${[["", t("agents.by-settings")],
       ...(providers.data ?? []).filter((one) => one.kind === kind).map((one) => [one.name, one.name])]} /><//>`;
   const speaker = (providers.data ?? []).find((one) => one.name === draft.value.voice.provider);
-  const voices = speaker?.voices ?? (draft.value.voice.provider ? [] : OFFLINE);
+  const voices = speaker?.voices ?? (draft.value.voice.provider ? [] : OFFLINE), voice = draft.value.voice.name ?? "";
   return html`<form class="stack" onSubmit=${work.submit}><${Card} title=${t("agents.behaviour")}><div class="form">
       <${Field} label=${t("agents.prompt")} hint=${t("agents.prompt-hint")}><${TextArea} rows="10" maxlength="20000"
         value=${draft.value.prompt ?? ""} onValue=${(text) => set("prompt", text || null)} /><//>
@@ -53,7 +53,8 @@ export function AgentEditor({ agent, onSaved }) {
           value=${draft.value.chat.temperature} onValue=${(value) => within("chat", "temperature", value)} /><//></div>
       <div class="pair">${provider("recognition", "recognition")}${provider("voice", "voice")}
         <${Field} label=${t("agents.voice")} hint=${voices === OFFLINE ? t("agents.voices-offline") : voices.length
-          ? t("agents.voices", { names: voices.slice(0, 6).join(", ") }) : undefined}><${TextInput} list="voices" value=${draft.value.voice.name ?? ""}
+          ? t("agents.voices", { names: voices.slice(0, 6).join(", ") }) : undefined} fault=${voice && voices.length && !voices.includes(voice) && t("agents.voice-other")}><${TextInput}
+          list="voices" value=${voice}
           onValue=${(text) => within("voice", "name", text || null)} /><//><datalist id="voices">${voices.map((one) =>
           html`<option key=${one} value=${one}></option>`)}</datalist>
         <${Field} label=${t("agents.speed")}><${NumberInput} min="0.5" max="2" step="0.05"

@@ -35,12 +35,12 @@ export const NumberInput = ({ onValue, value, ...rest }) =>
   html`<input type="number" class="input number" value=${value ?? ""} ...${rest}
     onInput=${(event) => onValue(event.currentTarget.value === "" ? null : event.currentTarget.valueAsNumber)} />`;
 
-function Range({ id, value, low, high, step, onValue, "aria-describedby": about }) {
-  const shown = value ?? low;
+/** Without a value, the knob is in the middle. */
+function Range({ id, value, low, high, step, required, onValue, "aria-describedby": about }) {
   return html`<div class="range"><input type="range" id=${id} aria-describedby=${about} min=${low} max=${high}
-    step=${step} value=${shown} onInput=${(event) => onValue(event.currentTarget.valueAsNumber)} />
+    step=${step} value=${value ?? ""} onInput=${(event) => onValue(event.currentTarget.valueAsNumber)} />
     <input type="number" class="input number" aria-label=${t("form.exact")} min=${low} max=${high} step=${step}
-      value=${value ?? ""} onInput=${(event) => onValue(event.currentTarget.value === "" ? null
+      required=${required} value=${value ?? ""} onInput=${(event) => onValue(event.currentTarget.value === "" ? null
       : event.currentTarget.valueAsNumber)} /></div>`;
 }
 
@@ -63,20 +63,19 @@ function fieldOf(rule, value, onValue, required) {
   if (Array.isArray(rule.enum)) {
     const choices = rule.enum.map((one, number) => [String(number), String(one)]);
     const at = rule.enum.findIndex((one) => one === value);
-    const none = required && value !== undefined ? [] : [["", "–"]];
-    return html`<${Select} value=${at < 0 ? "" : String(at)} choices=${[...none, ...choices]}
+    return html`<${Select} value=${at < 0 ? "" : String(at)} choices=${[["", "–"], ...choices]} required=${required}
       onValue=${(text) => onValue(text === "" ? undefined : rule.enum[Number(text)])} />`;
   }
   const numeric = rule.type === "integer" || rule.type === "number";
   const step = rule.type === "integer" ? 1 : "any";
   if (numeric && Number.isFinite(rule.minimum) && Number.isFinite(rule.maximum))
     return html`<${Range} low=${rule.minimum} high=${rule.maximum} step=${step} value=${value}
-      onValue=${(given) => onValue(given ?? undefined)} />`;
+      required=${required} onValue=${(given) => onValue(given ?? undefined)} />`;
   if (numeric)
-    return html`<${NumberInput} value=${value} min=${rule.minimum} max=${rule.maximum} step=${step}
+    return html`<${NumberInput} required=${required} value=${value} min=${rule.minimum} max=${rule.maximum} step=${step}
       onValue=${(given) => onValue(given ?? undefined)} />`;
   if (rule.type === "boolean")
-    return html`<${Select} value=${value === undefined ? "" : String(value)} choices=${[["", "–"], ["true", t("yes")],
+    return html`<${Select} required=${required} value=${value === undefined ? "" : String(value)} choices=${[["", "–"], ["true", t("yes")],
       ["false", t("no")]]} onValue=${(text) => onValue(text === "" ? undefined : text === "true")} />`;
   if (rule.type === "string" || rule.type === undefined)
     return html`<${TextInput} value=${value ?? ""} maxlength=${rule.maxLength} onValue=${(text) => onValue(text === ""
@@ -84,17 +83,9 @@ function fieldOf(rule, value, onValue, required) {
   return html`<${JsonInput} value=${value} onValue=${onValue} />`;
 }
 
-/** What a new form of a schema begins with. @param {any} schema */
-export function beginnings(schema) {
-  const values = {};
-  const needed = new Set(schema?.required ?? []);
-  for (const [name, rule] of Object.entries(schema?.properties ?? {})) {
-    const { default: usual, minimum, maximum } = /** @type {any} */ (rule);
-    if (usual !== undefined) values[name] = usual;
-    else if (needed.has(name) && Number.isFinite(minimum) && Number.isFinite(maximum)) values[name] = minimum;
-  }
-  return values;
-}
+/** What a new form of a schema begins with: what has no usual value, somebody chooses. @param {any} schema */
+export const beginnings = (schema) => Object.fromEntries(Object.entries(schema?.properties ?? {}).map(([name,
+  rule]) => [name, /** @type {any} */ (rule).default]).filter(([, usual]) => usual !== undefined));
 
 /** Fields for all properties of a schema; names and texts are shown as they are. */
 export function SchemaFields({ schema, values, onValues }) {

@@ -1,19 +1,27 @@
 // What a job does on each device, how carefully it goes through them, and when.
 import { beginnings, Check, Choices, Fault, Field, get, html, Loading, may, Note, NumberInput, part, SchemaFields,
-  Select, t, TextInput, useEffect, useLoad } from "../kit.js";
+  Select, t, TextInput, useEffect, useEvery, useLoad } from "../kit.js";
 import { quoted } from "./filter.js";
 
 const KINDS = ["tool", "firmware", "assets", "agent", "reboot", "collect"];
 const WAYS = ["reboot", "next_boot", "push"];
 const IMAGES = new Set(["firmware", "assets"]);
 
-/** @param {any} values @returns {boolean} whether everything that the kind needs is chosen */
-export const isReady = (values) => (IMAGES.has(values.kind) ? Boolean(values.image) : values.kind === "tool"
-  ? Boolean(values.tool) : values.kind !== "agent" || Boolean(values.agent));
+const named = (tools, tool) => tools?.find((one) => one.name === tool);
+
+/**
+ * @param {any} values @param {any[]|null} tools
+ * @returns {boolean} whether everything that the kind needs is chosen
+ */
+export function isReady({ kind, image, tool, arguments: given, agent }, tools) {
+  if (kind === "tool") return Boolean(tool) && (named(tools, tool)?.input_schema?.required ?? []).every(
+    (one) => one in given);
+  return Boolean(IMAGES.has(kind) ? image : kind !== "agent" || agent);
+}
 
 /** @param {any} values @param {any[]|null} tools */
 export function isRisky({ kind, tool }, tools) {
-  if (kind === "tool") return (tools?.find((one) => one.name === tool)?.risk ?? "dangerous") === "dangerous";
+  if (kind === "tool") return (named(tools, tool)?.risk ?? "dangerous") === "dangerous";
   return kind === "reboot" || IMAGES.has(kind);
 }
 
@@ -35,11 +43,14 @@ async function toolsOf(query) {
 
 export function What({ values, set, tools }) {
   const { kind } = values;
+  const look = () => toolsOf(values.query).then((found) => { tools.value = found; }, () => { tools.value ??= []; });
   useEffect(() => {
     tools.value = null;
-    toolsOf(values.query).then((found) => { tools.value = found; }, () => { tools.value = []; });
+    void look();
   }, [values.query]);
-  const risky = isReady(values) && isRisky(values, tools.value);
+  // Devices that have just come have no tools of their own yet.
+  useEvery(3, () => { if (kind === "tool" && tools.value?.every((one) => one.user_only)) void look(); });
+  const risky = isReady(values, tools.value) && isRisky(values, tools.value);
   return html`<div><${Choices} label=${t("jobs.what")} value=${kind} onValue=${(one) => { set("kind")(one); }}
     choices=${KINDS.map((one) => [one, t(`jobs.kind.${one}`)])} /></div>
     <p class="muted">${t(`jobs.kind.${kind}-about`)}</p>
@@ -51,10 +62,10 @@ export function What({ values, set, tools }) {
 
 function Tool({ values, set, tools }) {
   if (tools === null) return html`<${Loading} />`;
-  const chosen = tools.find((one) => one.name === values.tool);
+  const chosen = named(tools, values.tool);
   const choose = (name) => {
     set("tool")(name);
-    set("arguments")(beginnings(tools.find((one) => one.name === name)?.input_schema));
+    set("arguments")(beginnings(named(tools, name)?.input_schema));
   };
   return html`<${Field} label=${t("query.tool")} hint=${chosen?.description}><${Select} value=${values.tool} required
     onValue=${choose} choices=${[["", "–"], ...tools.map((one) => [one.name, one.name])]} /><//>

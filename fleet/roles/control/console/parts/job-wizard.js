@@ -17,7 +17,7 @@ export function JobWizard({ query: given }) {
   const set = (name) => (value) => { values.value = { ...values.value, [name]: value }; };
   const step = useSignal(0), sure = useSignal(false),
     tools = useSignal(/** @type {any[]|null} */ (null));
-  const now = values.value, ready = isReady(now);
+  const now = values.value, ready = isReady(now, tools.value);
   const usual = (now.kind === "tool" && now.tool) || t(`jobs.kind.${now.kind}`);
   const body = (count) => ({ name: (now.name.trim() || usual).slice(0, 63), query: now.query, continuous: now.continuous,
     ...whatOf(now), ...howOf(now, count) });
