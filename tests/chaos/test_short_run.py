@@ -24,7 +24,6 @@ async def test_nothing_is_lost_or_done_twice_while_one_of_each_is_killed(tmp_pat
     assert len(outcome.faults) == 4
     assert len(outcome.turns) >= 20
     assert len(outcome.executions) >= 14
-    assert outcome.withdrawn
 
 
 @pytest.mark.slow
@@ -34,7 +33,6 @@ async def test_nothing_is_lost_or_done_twice_while_everything_is_killed(tmp_path
     assert len(outcome.faults) == 8
     assert len(outcome.turns) >= 40
     assert len(outcome.executions) >= 30
-    assert outcome.withdrawn
 
 
 @pytest.mark.slow
@@ -44,4 +42,5 @@ async def test_a_thousand_turns_survive_a_hundred_faults(tmp_path: Path) -> None
     assert len(outcome.faults) == 100
     assert len(outcome.turns) >= 1000
     assert len(outcome.executions) >= 900
+    # One of ten; of the shorter runs none need be, as chance and timing decide.
     assert outcome.withdrawn >= 50

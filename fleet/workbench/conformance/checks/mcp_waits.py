@@ -13,6 +13,7 @@ from fleet.workbench.sim.scripted.device import ScriptedDevice
 from fleet.workbench.sim.tools.board import Board
 from fleet.workbench.sim.tools.tool import Arguments, Outcome, Parameter, Tool
 
+_RESTARTS = "self.system.reconfigure_wifi"
 _LEAVES_AFTER = 0.5
 _DONE_WITHIN = 30.0
 _PHOTO_SECONDS = 20.0
@@ -20,19 +21,19 @@ _TURN_SECONDS = 12.0
 """In which somebody else's turn is answered, speech and the end of speech included."""
 
 
-@GROUP.check("C10", "a reboot that is never answered and ends the connection counts as done", steered=True)
+@GROUP.check("C10", "a restart that is never answered and ends the connection counts as done", steered=True)
 async def takes_silence_for_done(context: CheckContext) -> str:
     devices: list[ScriptedDevice] = []
 
     def leave(_: JsonObject) -> None:
-        devices[0].spawn(_leave(devices[0]), "device reboot")
+        devices[0].spawn(_leave(devices[0]), "device restarts")
 
-    # A board's maker may let the model restart it; the plain firmware's tool is for users only.
-    async with tooled(context, tool("self.reboot"), intercept={"self.reboot": leave}) as device:
+    # Firmware restarts for its Wi-Fi page without an answer; its `self.reboot` is for users only.
+    async with tooled(context, tool(_RESTARTS), intercept={_RESTARTS: leave}) as device:
         devices.append(device)
-        with context.scene(rounds=(Round(calls=(("reboot", {}),)), Round("done"))) as scene:
+        with context.scene(rounds=(Round(calls=(("system.reconfigure_wifi", {}),)), Round("done"))) as scene:
             await utter(device, scene)
-            require(await device.tools.until("self.reboot", 10.0), "the tool was not called")
+            require(await device.tools.until(_RESTARTS, 10.0), "the tool was not called")
 
             def answers() -> list[Asked]:
                 # A server may ask the model before the turn is committed, and once more after it.
@@ -44,7 +45,7 @@ async def takes_silence_for_done(context: CheckContext) -> str:
             )
             asked = answers()[-1]
     results = results_of(asked)
-    took = asked.at - device.tools.find("self.reboot")[0].at
+    took = asked.at - device.tools.find(_RESTARTS)[0].at
     require(len(results) == 1 and not is_failure(results[0]), f"the model was told: {results}")
     return f"after {span(took)} the model was told: {results[0]}"
 

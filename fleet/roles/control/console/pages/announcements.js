@@ -22,7 +22,7 @@ function Make({ query: given }) {
     life = useSignal("3600"), quiet = useSignal("");
   const body = { query: query.value, ways: [...ways.value], quiet: quiet.value, expires_seconds: Number(life.value) };
   // What is said does not matter for who is told.
-  const { preview, fresh, error } = useDryRun("POST /announcements:preview", { ...body, text: "…" }, ways.value.size > 0
+  const { preview, fresh, error } = useDryRun("POST /announcements:preview", { ...body, text: "a" }, ways.value.size > 0
     && QUIET.test(quiet.value));
   const work = useWork(async () => {
     const made = await ask("POST /announcements", { body: { ...body, text: text.value } });
