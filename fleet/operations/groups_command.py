@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fleet.client import groups
+from fleet.client.call import Call
 from fleet.client.client import AsyncFleetClient
 from fleet.ground.errors import ConfigError
 from fleet.ground.settings import Settings
@@ -109,14 +110,8 @@ async def include(
     as_json: AsJson = False,
 ) -> int:
     """Add devices to a static group. Exit code 1: some are unknown."""
-    async with open_control(settings) as control:
-        group = await find_group(control, name)
-        counted = await _count(control, group, [GroupTrial(add=part) for part in _parts(macs)])
-        if not dry_run:
-            _check(counted, most)
-            calls = [groups.add_members(group.id, one.add or (), found.changing) for one, found in counted]
-            return _report(name, [await control.send(call) for call in calls], "added", as_json=as_json)
-    return _preview(counted, as_json=as_json)
+    trials = [GroupTrial(add=part) for part in _parts(macs)]
+    return await _change_members(settings, name, trials, None if dry_run else most, as_json=as_json)
 
 
 @app.command()
@@ -130,14 +125,8 @@ async def exclude(
     as_json: AsJson = False,
 ) -> int:
     """Remove devices from a static group. Exit code 1: some are unknown."""
-    async with open_control(settings) as control:
-        group = await find_group(control, name)
-        counted = await _count(control, group, [GroupTrial(remove=part) for part in _parts(macs)])
-        if not dry_run:
-            _check(counted, most)
-            calls = [groups.remove_members(group.id, one.remove or (), found.changing) for one, found in counted]
-            return _report(name, [await control.send(call) for call in calls], "removed", as_json=as_json)
-    return _preview(counted, as_json=as_json)
+    trials = [GroupTrial(remove=part) for part in _parts(macs)]
+    return await _change_members(settings, name, trials, None if dry_run else most, as_json=as_json)
 
 
 @app.command()
@@ -158,6 +147,27 @@ async def remove(
 def _parts(macs: list[str]) -> list[list[str]]:
     whole = list(dict.fromkeys(read_mac(mac) for mac in macs))
     return [whole[at : at + _AT_ONCE] for at in range(0, len(whole), _AT_ONCE)]
+
+
+async def _change_members(
+    settings: Settings, name: str, trials: Sequence[GroupTrial], most: int | None, *, as_json: bool
+) -> int:
+    """Add or remove the devices of all parts, or only count what that would do, if `most` is None."""
+    async with open_control(settings) as control:
+        group = await find_group(control, name)
+        counted = await _count(control, group, trials)
+        if most is None:
+            return _preview(counted, as_json=as_json)
+        _check(counted, most)
+        done = [await control.send(_call(group, trial, found.changing)) for trial, found in counted]
+    verb = "added" if any(trial.add for trial in trials) else "removed"
+    return _report(name, done, verb, as_json=as_json)
+
+
+def _call(group: Group, trial: GroupTrial, most: int) -> Call[MemberChange]:
+    if trial.add:
+        return groups.add_members(group.id, trial.add, most)
+    return groups.remove_members(group.id, trial.remove or (), most)
 
 
 async def _count(control: AsyncFleetClient, group: Group, trials: Sequence[GroupTrial]) -> _Counted:
