@@ -7,6 +7,13 @@ from playwright.sync_api import Page
 from tests.support.browser import Visitor
 from tests.support.control_server import FULL
 
+_GO = """(place) => new Promise((done) => {
+  const former = location.href;
+  addEventListener("hashchange", () => setTimeout(done), { once: true });
+  location.hash = place;
+  if (location.href === former) done();
+})"""
+
 
 def sign_in(page: Page, token: str = FULL) -> Page:
     """Sign in with a token, in either language."""
@@ -33,5 +40,9 @@ def open_with_token(visitor: Visitor, url: str, token: str) -> Page:
 
 
 def go(page: Page, place: str) -> None:
-    """Go to a place of the console, such as `#/devices`."""
-    page.evaluate("(place) => { location.hash = place; }", place)
+    """Go to a place of the console, such as `#/devices`, and return when its page is drawn in place of the former one.
+
+    Without the wait a locator can find what the former page shows: the event of the address is a later task of the
+    browser, and the console draws in that task's microtasks.
+    """
+    page.evaluate(_GO, place)

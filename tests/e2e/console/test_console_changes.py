@@ -169,7 +169,7 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
     assert len(read(site, "/groups/2/members")["items"]) == 6
     # The query of a group: who leaves it and who joins.
     go(page, "#/groups/1")
-    field = page.get_by_label(words("groups.query")).first
+    field = page.get_by_label(words("groups.query"), exact=True)
     field.fill("tag.site=none")
     field.press("Enter")
     counts = site.run(site.ask("POST /v1/groups/1:preview", json={"query": "tag.site=none"}))
