@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import random
@@ -35,7 +36,9 @@ def script_command(module_file: str | None) -> list[str]:
 
 
 def free_port() -> int:
-    """Return a loopback port on which no process listens now.
+    """Return a loopback port on which no process listens now, and that no other process of fleet has chosen.
+
+    It stays this process's until its end: a server that starts soon, or again, finds it free.
 
     Raises:
         Unavailable: No free port was found.
@@ -46,8 +49,23 @@ def free_port() -> int:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
+        if _claim(port):
             return port
     raise Unavailable("found no free loopback port")
+
+
+def _claim(port: int) -> bool:
+    """Return whether no other process has claimed a port.
+
+    The claim is an abstract socket: like the port it belongs to the network namespace, and it ends with this process.
+    """
+    with socket.socket(socket.AF_UNIX) as claim:
+        try:
+            claim.bind(f"\0fleet-port-{port}")
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE
+        claim.detach()
+    return True
 
 
 class ChildProcess:

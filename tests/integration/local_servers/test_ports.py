@@ -45,3 +45,13 @@ def test_a_port_that_was_chosen_is_nobody_elses_for_a_minute(monkeypatch: pytest
     long_ago = mark.stat().st_mtime - 61
     os.utime(mark, (long_ago, long_ago))
     assert [claim(10_000), claim(10_000)] == [True, False]
+
+
+def test_a_port_may_be_claimed_for_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert claim(10_000, 600)
+    [mark] = tmp_path.glob("*/*")
+    begin = mark.stat().st_mtime
+    for passed, free in ((500, False), (700, True)):
+        os.utime(mark, (begin - passed, begin - passed))
+        assert claim(10_000) is free
