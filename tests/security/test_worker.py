@@ -23,6 +23,7 @@ from tests.support.descriptors import Descriptors
 from tests.support.front_client import FrontClient
 from tests.support.herd import Herd
 from tests.support.mosquitto_server import MosquittoServer
+from tests.support.whole_worker import until_whole
 
 STORM = 2000
 REACHES = 500
@@ -39,9 +40,7 @@ async def attacked(
     async with stand(redis_url, broker, keys, **settings) as one:
         worker = Worker(one.resources, secrets.token_hex(4), parse_mqtt_url(broker.url))
         async with running("worker", worker.run):
-            async with asyncio.timeout(PATIENCE):
-                while not worker.ready:
-                    await asyncio.sleep(0.01)
+            await until_whole(worker, one.resources.settings.shards)
             await serves(one)
             here, there = Descriptors(), Descriptors(broker.process.pid)
             yield one, worker

@@ -28,6 +28,8 @@ class RoleProcess:
     def __init__(self, role: str, settings: Mapping[str, str], log: Path) -> None:
         self.role = role
         self.udp_port = int(settings.get("FLEET_UDP_PORT", "0"))
+        self.tells = settings.get("FLEET_LOG_LEVEL", _QUIET["FLEET_LOG_LEVEL"]) == "debug"
+        """Whether its log has all lines."""
         self.lines: list[dict[str, Any]] = []
         self._log = log
         outside = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}

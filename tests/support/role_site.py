@@ -1,5 +1,6 @@
 """A broker with the plugin and a Redis, and any number of role processes on them."""
 
+import math
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -91,7 +92,20 @@ class RoleSite:
         return sorted(owners.count(worker) for worker in set(owners))
 
     def until_spread(self, *wanted: int, seconds: float = 240.0) -> None:
-        until(lambda: self.spread() == sorted(wanted), seconds)
+        """Return when the workers own so many shards each, and the broker keeps what devices say for all of these.
+
+        What a device says before the first owner of its shard has subscribed is lost. Workers tell that they have with
+        the log level `debug` only.
+        """
+        until(lambda: self.spread() == sorted(wanted) and self._heard() >= sum(wanted), seconds)
+
+    def _heard(self) -> float:
+        """Return how many shards have been subscribed to; without end if the workers do not tell it."""
+        workers = [role for role in self.roles if role.role == "worker" and role.tells]
+        if not workers:
+            return math.inf
+        lines = [line for worker in workers for line in list(worker.lines)]
+        return len({line["shard"] for line in lines if line["message"] == "shard connected"})
 
     def online(self, mac: str) -> bool:
         """Return whether a device is known to be connected."""

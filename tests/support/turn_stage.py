@@ -41,6 +41,7 @@ from tests.integration.worker.scripted import Device, ScriptedLlm
 from tests.support.known_device import note_device
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.ports import LOOPBACK
+from tests.support.whole_worker import until_whole
 
 LIMIT = 240
 RATE, FRAME_MS = 16_000, 60
@@ -186,7 +187,7 @@ async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKe
         await announcer.announced.wait()
         worker = Worker(resources, secrets.token_hex(4), parse_mqtt_url(broker.url))
         await stack.enter_async_context(running("worker", worker.run))
-        await _until(lambda: worker.ready)
+        await until_whole(worker, settings.shards)
         await note_device(store, mac, {"kid": "k1"}, "xiaozhi")
         device = await Device.connect(broker, keys, mac)
         stack.push_async_callback(device.close)

@@ -32,6 +32,8 @@ async def talk_through(site: RoleSite, number: signal.Signals, devices: int, sec
     herd = Herd(site.broker, site.keys, macs(devices))
     try:
         await herd.join()
+        # Every shard has been subscribed to: what is said before is lost.
+        await asyncio.to_thread(site.until_heard, [member.mac for member in herd.members])
         await herd.talk(RATE, seconds / 2)
         herd.shout(BURST)
         await asyncio.sleep(0.03)  # so that the end falls into the work on these

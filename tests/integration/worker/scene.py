@@ -26,6 +26,7 @@ from tests.integration.worker.scripted import PATIENCE, Device, ScriptedLlm, Sil
 from tests.support.known_device import note_device
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.patience import WORKER, lengthen
+from tests.support.whole_worker import until_whole
 
 HELLO = {"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": True}}
 PHOTO = {
@@ -178,12 +179,10 @@ def random_mac() -> str:
 
 @asynccontextmanager
 async def work(resources: WorkerResources, broker: MosquittoServer) -> AsyncIterator[None]:
-    """Run a worker until the end of the block, which begins when the worker is ready."""
+    """Run the only worker until the end of the block, which begins when it hears all devices."""
     worker = Worker(resources, secrets.token_hex(4), parse_mqtt_url(broker.url))
     async with running("worker", worker.run):
-        async with asyncio.timeout(PATIENCE):
-            while not worker.ready:
-                await asyncio.sleep(0.01)
+        await until_whole(worker, resources.settings.shards)
         yield
 
 

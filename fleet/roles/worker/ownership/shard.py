@@ -273,6 +273,7 @@ class Shard:
         def be_ready() -> None:
             pauses.reset()
             self.disconnected_since = None
+            log.debug("shard connected", extra={"shard": self.number})
 
         try:
             await session.run(be_ready, self._ready.set)
