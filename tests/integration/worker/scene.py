@@ -190,8 +190,9 @@ async def work(resources: WorkerResources, broker: MosquittoServer) -> AsyncIter
 async def stand(redis_url: str, broker: MosquittoServer, keys: CredentialKeys, **settings: Any) -> AsyncIterator[Scene]:
     """Set everything up except that no worker runs and the device is not connected."""
     store, llm = await Store.open(redis_url, 2), ScriptedLlm()
-    # A worker that ends gives its shards back; one that stands still for a while keeps them.
-    settings = {"shards": 2, "lease_seconds": PATIENCE, **settings}
+    # A worker that ends gives its shards back; one that stands still for a while keeps them, and turns and calls wait.
+    patient = dict.fromkeys(("lease_seconds", "tool_seconds", "turn_seconds"), PATIENCE)
+    settings = {"shards": 2, **patient, **settings}
     resources = WorkerResources.of(slice_of(load(**settings), WorkerSettings), keys, OneModel(llm), store)
     edge = SilentEdge(resources.edges, Inboxes(store))
     await edge.announce()

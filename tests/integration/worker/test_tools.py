@@ -26,6 +26,12 @@ async def told(stage: Scene, session: str, *, asked: Any = SET, **outcome: Any) 
     return await result(stage)
 
 
+async def handled(stage: Scene) -> None:
+    """Wait until the worker has handled what the device said; the device may have heard nothing else meanwhile."""
+    await stage.device.say({"type": "listen", "state": "stop", "session_id": "probe"})
+    assert (await stage.device.hear())["session_id"] == "probe"
+
+
 async def result(stage: Scene) -> str:
     assert (await stage.spoken())[-1:] == ["Done."]
     return stage.llm.asked[-1][0][-1].text
@@ -71,9 +77,10 @@ async def test_a_huge_answer_is_cut(stage: Scene) -> None:
 
 
 async def test_an_answer_of_broken_json_is_waited_for_in_vain_and_the_session_lives(
-    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with scene(redis_url, broker, keys, tool_seconds=3.0) as stage:
+    leap = leaping(monkeypatch)
+    async with scene(redis_url, broker, keys, tool_seconds=100.0) as stage:
         session = await stage.prepare(VOLUME)
         stage.llm.script = [SET, says("Done.")]
         await stage.utter(session, "please")
@@ -81,6 +88,8 @@ async def test_an_answer_of_broken_json_is_waited_for_in_vain_and_the_session_li
         await stage.device.say(
             b'{"type":"mcp","payload":{"jsonrpc":"2.0","id":%d,"error":{"message":"a "b""}}}' % number
         )
+        await handled(stage)
+        leap(101.0)
         assert (await result(stage)).startswith("error: unknown whether it was done")
         await stage.device.answer({"id": number}, result=text("late"))
         assert await told(stage, session, result=text("true")) == "true"
@@ -157,13 +166,15 @@ async def test_a_device_that_comes_back_before_it_was_missed_has_succeeded(stage
 
 
 async def test_a_device_that_says_nothing_after_it_was_told_to_go_away_has_succeeded(
-    redis_url: str, broker: MosquittoServer, keys: CredentialKeys
+    redis_url: str, broker: MosquittoServer, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with scene(redis_url, broker, keys, tool_seconds=0.2) as stage:
+    leap = leaping(monkeypatch)
+    async with scene(redis_url, broker, keys, tool_seconds=100.0) as stage:
         session = await stage.prepare(LEAVING)
         stage.llm.script = [asks(LEAVE), says("Done.")]
         await stage.utter(session, "restart")
         await stage.device.hear_request("tools/call")
+        leap(101.0)
         assert (await result(stage)).startswith("the device was told to and does it now")
 
 
@@ -212,15 +223,20 @@ async def test_a_photo_may_take_longer_than_a_turn_and_nothing_is_said_before_it
         await other.close()
 
 
-async def test_speech_has_begun_before_the_device_is_blocked_by_a_photo(stage: Scene) -> None:
+async def test_speech_has_begun_before_the_device_is_blocked_by_a_photo(
+    stage: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert deadline.SETTLE_SECONDS > 0.4
+    monkeypatch.setattr(deadline, "SETTLE_SECONDS", 100.0)
+    leap = leaping(monkeypatch)
     session = await stage.prepare(PHOTO)
     stage.llm.script = [[*says("Let me look."), *LOOK], says("A cat.")]
     await stage.utter(session, "what is it?")
-    clock = asyncio.get_running_loop().time
     await stage.edge.next(edge_messages.StartAnswerCommand)
-    begun = clock()
+    for _ in range(5):
+        await handled(stage)
+    leap(101.0)
     request = await stage.device.hear_request("tools/call")
-    assert clock() - begun > 0.4
     await stage.device.answer(request, result=text("a cat"))
     assert await stage.spoken() == ["Let me look.", "A cat."]
 
@@ -233,8 +249,7 @@ async def test_what_is_asked_for_beside_a_photo_waits_for_it(stage: Scene) -> No
     photo = await stage.device.hear_request("tools/call")
     assert photo["params"]["name"] == "self.camera.take_photo"
     for _ in range(5):
-        await stage.device.say({"type": "listen", "state": "stop", "session_id": "probe"})
-        assert (await stage.device.hear())["session_id"] == "probe"
+        await handled(stage)
     await stage.device.answer(photo, result=text("a cat"))
     volume = await stage.device.hear_request("tools/call")
     assert volume["params"]["name"] == "self.audio_speaker.set_volume"
