@@ -20,10 +20,11 @@ from fleet.adapters.sql.open import open_database
 from fleet.adapters.sql.token_rows import TokenRows
 from fleet.core.permissions import SCOPES
 from fleet.roles.control.access import digest_of_token
-from fleet.workbench.local_servers.ports import LOOPBACK, choose
+from fleet.workbench.local_servers.ports import LOOPBACK
 from tests.chaos import history
 from tests.chaos.members import Ensemble, Member, build, role
 from tests.chaos.run import QUIET_SECONDS, Options, Scenery, scenery
+from tests.support.ports import free_port
 
 AWAY_SECONDS = 60.0
 _TOKEN = "flt_chaos"
@@ -140,7 +141,7 @@ async def _talk(here: Scenery, number: int, done: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def _site(options: Options) -> AsyncIterator[Site]:
-    port, made = choose(), dict[str, Member]()
+    port, made = free_port(), dict[str, Member]()
     data = options.out / "control"
     data.mkdir(parents=True, exist_ok=True)
     path = data / "control.db"

@@ -23,10 +23,11 @@ from fleet.roles.control.access import digest_of_token
 from fleet.wire.control.jobs import Job, JobRequest
 from fleet.workbench.bench.job_site import look
 from fleet.workbench.bench.job_verdict import Result, Verdict, judge
-from fleet.workbench.local_servers.ports import LOOPBACK, choose
+from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.sim.crowd.crowd import Crowd, CrowdPlan, running
 from tests.chaos.members import Ensemble, Member, build, role
 from tests.chaos.run import Options
+from tests.support.ports import free_port
 from tests.support.redis_sentinel import SentinelSet
 
 RESUMED_SECONDS: Final = 10.0
@@ -154,7 +155,7 @@ def _gap(pace: Mapping[int, int], at: float) -> float:
 
 @asynccontextmanager
 async def _site(options: Options, *, sentinel: bool) -> AsyncIterator[Site]:
-    port, data = choose(), options.out / "control"
+    port, data = free_port(), options.out / "control"
     data.mkdir(parents=True, exist_ok=True)
     async with open_database(f"sqlite:///{data / 'control.db'}") as database:
         await TokenRows(database).add(1, "chaos", digest_of_token(_TOKEN), SCOPES, 1)

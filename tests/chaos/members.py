@@ -15,12 +15,13 @@ from pathlib import Path
 
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings import Settings, variable
-from fleet.workbench.local_servers.ports import LOOPBACK, accepts, choose
+from fleet.workbench.local_servers.ports import LOOPBACK, accepts
 from fleet.workbench.local_servers.process import find_program
 from fleet.workbench.local_servers.server import Value, write_settings
 from tests.chaos.plan import Target
 from tests.support.mosquitto_server import shipped_config
 from tests.support.plugin_build import build_plugin
+from tests.support.ports import free_port
 from tests.support.scraped import ready
 
 KEYS = "chaos:a-key-for-chaos-runs-only"
@@ -116,7 +117,7 @@ class Member:
         """End it for good, whatever state it is in."""
         if self._child is not None:
             self._child.kill()
-            self._child.wait(10)
+            self._child.wait(READY_SECONDS)
             self._let_go()
 
     def _let_go(self) -> None:
@@ -175,7 +176,7 @@ def build(out: Path, models_url: str, *, appendfsync: str = "always", **settings
             then, it forgets calls that were begun. Only with `always` is what it answered for surely written.
         settings: Further settings of all roles.
     """
-    mqtt, redis, http = choose(), choose(), choose()
+    mqtt, redis, http = free_port(), free_port(), free_port()
     common: dict[str, Value] = {
         "mqtt_url": f"mqtt://{LOOPBACK}:{mqtt}",
         "mqtt_public": f"{LOOPBACK}:{mqtt}",
@@ -214,9 +215,9 @@ def _role(out: Path, role: str, number: int, common: Mapping[str, Value], port: 
     settings = dict(common)
     if role == "edge":
         # A port of its own for each start would hide what a restarted edge does with packets of old sessions.
-        udp = choose(kind=socket.SOCK_DGRAM)
+        udp = free_port(socket.SOCK_DGRAM)
         settings |= {"udp_port": udp, "udp_public": f"{LOOPBACK}:{udp}"}
-    health = choose()
+    health = free_port()
     settings |= {"metrics_host": LOOPBACK, "metrics_port": health}
     config = out / f"{name}.toml"
     write_settings(settings, config)

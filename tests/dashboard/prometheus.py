@@ -12,9 +12,10 @@ import httpx2
 import yaml  # type: ignore[import-untyped]
 
 from fleet.ground.errors import Unavailable
-from fleet.workbench.local_servers.ports import LOOPBACK, choose
+from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.local_servers.process import find_program, run_program
 from tests.dashboard.board import Query
+from tests.support.ports import free_port
 
 SHIPPED = Path(__file__).parents[2] / "deploy/prometheus"
 SCRAPE_SECONDS = 5
@@ -103,7 +104,7 @@ async def running(targets: Targets, folder: Path) -> AsyncIterator[Prometheus]:
         ConfigError: It is not installed.
         Unavailable: It did not start.
     """
-    port = choose()
+    port = free_port()
     config = folder / "prometheus.yml"
     config.write_text(yaml.safe_dump(configure(targets, port), sort_keys=False), encoding="utf-8")
     command = [

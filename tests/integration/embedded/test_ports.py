@@ -6,7 +6,9 @@ import pytest
 from fleet.ground.errors import Unavailable
 from fleet.run.embedded import child
 
-CHOOSE = "from fleet.run.embedded import child; child._PORTS = range({0}, {0} + 1); print(child.free_port(), flush=True)"
+CHOOSE = (
+    "from fleet.run.embedded import child; child._PORTS = range({0}, {0} + 1); print(child.free_port(), flush=True)"
+)
 
 
 def test_a_port_is_chosen_once_while_the_process_lives_that_chose_it(monkeypatch: pytest.MonkeyPatch) -> None:
