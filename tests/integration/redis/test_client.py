@@ -57,6 +57,21 @@ async def test_a_closed_store_has_no_connection(redis_url: str) -> None:
     await none_left(redis_url)
 
 
+async def test_a_store_closes_though_a_connection_does_not_in_time(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await Store.open(redis_url, SHARDS)
+    await store.client.info()
+    idle = store.client.connection_pool._available_connections
+    assert idle
+    for connection in idle:
+        connection.socket_connect_timeout = 0.01
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio.StreamWriter, "wait_closed", lambda _: asyncio.Event().wait())
+        await store.close()
+    await none_left(redis_url)
+
+
 async def test_a_store_that_does_not_open_leaves_no_connection(redis_url: str) -> None:
     with pytest.raises(ConfigError, match="names no Cluster"):
         await Store.open(redis_url.replace("redis://", "redis+cluster://").removesuffix("/0"), SHARDS)

@@ -1,6 +1,7 @@
 """redis-py's client with fleet's limits. Only this folder knows the kind of Redis: server, Sentinel or Cluster."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 
@@ -150,12 +151,12 @@ class ServerClient(Redis):
     async def refresh(self, fault: BaseException) -> None:
         """Close idle connections to a server that may not be the primary any more."""
         if isinstance(fault, ReadOnlyError | ClusterDownError | RedisTimeoutError | TimeoutError):
-            await self.connection_pool.disconnect(inuse_connections=False)
+            await _hang_up(self.connection_pool.disconnect(inuse_connections=False))
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
         for connection in (self.pipelined, *self.blocking):
             await connection.drop()
-        await super().aclose(close_connection_pool)
+        await _hang_up(super().aclose(close_connection_pool))
         if self.sentinels is not None:
             await self.sentinels.aclose()
 
@@ -179,6 +180,12 @@ class ServerClient(Redis):
         for args, options in commands:
             pipe.execute_command(*args, **options)
         return await pipe.execute()
+
+
+async def _hang_up(closing: Awaitable[None]) -> None:
+    """Wait until connections are closed. Nothing depends on one that is late, as in a process that stood still."""
+    with contextlib.suppress(RedisTimeoutError):
+        await closing
 
 
 async def quick(client: ServerClient, *words: Any) -> Any:
