@@ -14,6 +14,7 @@ from tests.e2e.conversation import device_of
 from tests.support.fleet_process import FleetProcess, fleet_up
 from tests.support.openai_server import SSE, Answer, OpenAiServer, delta, refused, run_openai_server, spoken, sse
 
+LIMIT = 240.0
 pytestmark = [pytest.mark.scripted, pytest.mark.asyncio(loop_scope="module")]
 
 
@@ -36,8 +37,9 @@ def fleet(steering: Steering, model: OpenAiServer, tmp_path_factory: pytest.Temp
     settings |= {
         "LLM_BASE_URL": model.url,
         "LLM_API_KEY": "a-secret-key",
-        "LLM_SILENCE_SECONDS": "4",
-        "LLM_TIMEOUT": "8",
+        # Longer than the model may stand still on a busy machine.
+        "LLM_SILENCE_SECONDS": "12",
+        "LLM_TIMEOUT": "24",
     }
     with fleet_up(tmp_path_factory.mktemp("faults"), **settings) as process:
         yield process
@@ -67,7 +69,7 @@ async def test_the_device_hears_an_apology(
     model.chat(answer)
     seen = len(fleet.lines)
     async with device_of(fleet) as device:
-        turn = await device.say(question())
+        turn = await device.say(question(), LIMIT)
         assert turn.outcome == "answered"
     assert "sorry" in turn.reply.lower()
     assert said_before in turn.reply
@@ -80,9 +82,9 @@ async def test_the_device_hears_an_apology(
 async def test_the_next_turn_works(fleet: FleetProcess, model: OpenAiServer) -> None:
     model.chat(refused(500))
     async with device_of(fleet) as device:
-        await device.say(question())
+        await device.say(question(), LIMIT)
         model.chat(spoken("Everything is fine again."))
-        turn = await device.say(question())
+        turn = await device.say(question(), LIMIT)
         assert turn.outcome == "answered"
     assert "fine again" in turn.reply
 
@@ -92,8 +94,8 @@ async def test_an_empty_answer_is_apologised_for_and_leaves_the_device_listening
 ) -> None:
     model.chat(spoken(""))
     async with device_of(fleet) as device:
-        turn = await device.say(question())
+        turn = await device.say(question(), LIMIT)
         assert turn.outcome == "answered" and turn.reply == phrase("failed", "en")
         assert await device.until(240, lambda: device.listening)
         model.chat(spoken("Here I am."))
-        assert (await device.say(question())).outcome == "answered"
+        assert (await device.say(question(), LIMIT)).outcome == "answered"

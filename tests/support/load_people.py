@@ -84,15 +84,15 @@ async def talk_through_bad_air(site: LoadSite, context: CheckContext, seed: int)
     """Hold a conversation with a tool call in each turn, while datagrams and messages go wrong."""
     mac = f"02:00:00:00:01:{seed:02x}"
     device = SimDevice(context.profile, ota_url=context.setup.ota_url, mac=mac, seed=seed, faults=BAD_AIR)
-    async with device.running():
+    async with device.running(_PATIENCE):
         await wake_up(device)
         await asyncio.to_thread(site.until_discovered, mac)
         for _ in range(TURNS):
             rounds = (Round(calls=(("get_device_status", {}),)), Round("All is well."))
             with context.scene(rounds=rounds, reply_seconds=1.0) as scene:
-                said = await device.say(voice.say(scene.mark, _SAID))
+                said = await device.say(voice.say(scene.mark, _SAID), _PATIENCE)
                 assert said.outcome == "answered", said
-        assert await device.hang_up()
+        assert await device.hang_up(_PATIENCE)
 
 
 async def hear_apologies(context: CheckContext) -> None:

@@ -13,7 +13,7 @@ from fleet.adapters.net.http.connection import LARGEST_HEAD, MOST_WAITING, Bound
 from fleet.adapters.net.http.server import HttpServer
 from fleet.ground.tasks import running
 
-SOON = 20.0
+SOON = 240.0
 HOST = b"Host: x\r\n"
 CHUNKED = b"POST /a HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
 NEXT = b"GET /next HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
@@ -35,7 +35,7 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.fixture
 async def server() -> AsyncIterator[HttpServer]:
-    one = HttpServer(cast("FastAPI", echo), "127.0.0.1", 0, bounds=Bounds(head=1.0))
+    one = HttpServer(cast("FastAPI", echo), "127.0.0.1", 0, bounds=Bounds(head=SOON))
     async with running("http", one.run):
         yield one
 

@@ -60,7 +60,7 @@ async def listen(ota: str, steering: Steering, seed: int) -> Report:
         mark = steering.free_mark()
         scene = answer(mark, long_text(mark, SENTENCES), transcript="please go on")
         steering.add(replace(scene, reply_seconds=SECONDS))
-        turn = await device.say(voice.say(mark, 2.0))
+        turn = await device.say(voice.say(mark, 2.0), 240)
     assert turn.outcome == "answered"
     assert device.report.violations == []
     return device.report

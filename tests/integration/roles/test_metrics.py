@@ -85,7 +85,7 @@ async def converse(site: RoleSite, models: Steering) -> None:
         mark = models.free_mark()
         scene = calls(mark, TOOL.removeprefix("self."), {}, f"all is well, {SECRET}", transcript="how are you")
         models.add(replace(scene, reply_seconds=1.5))
-        turn = await device.say(voice.say(mark, 1.2))
+        turn = await device.say(voice.say(mark, 1.2), LIMIT)
         assert turn.outcome == "answered"
         assert await device.hang_up(240)
     assert broken_rules(device) == []

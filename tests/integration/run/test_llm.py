@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fleet.adapters.llm import model_name
 from fleet.adapters.sealing import Sealer, new_key
 from fleet.core.ports import Message, TextDelta
 from fleet.ground.errors import ConfigError, ProviderError, ProviderTimeout
@@ -51,8 +52,11 @@ async def test_the_request_is_what_the_settings_say(servers: tuple[OpenAiServer,
     assert (request.json["model"], request.json["temperature"], request.json["max_tokens"]) == ("mine", 0.5, 7)
 
 
-async def test_without_a_name_the_endpoints_own_model_is_asked(servers: tuple[OpenAiServer, OpenAiServer]) -> None:
+async def test_without_a_name_the_endpoints_own_model_is_asked(
+    servers: tuple[OpenAiServer, OpenAiServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
     server, _ = servers
+    monkeypatch.setattr(model_name, "LISTING_SECONDS", LIMIT)
     server.reset()
     server.models("its-own")
     server.chat(spoken("Hi"))
