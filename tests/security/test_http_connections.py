@@ -32,6 +32,16 @@ async def until_ended(site: AttackedApi, reason: str, times: int) -> None:
             await asyncio.sleep(0.01)
 
 
+async def alive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Have a request answered."""
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    async with asyncio.timeout(LIMIT):
+        assert b"200" in await reader.readline()
+        while (await reader.readline()).strip():
+            pass
+        assert b"alive" in await reader.readexactly(len(b'{"status":"alive"}'))
+
+
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
 async def test_who_sends_no_request_is_put_out(store: Store, keys: CredentialKeys, beginning: bytes) -> None:
     async with attacked_api(store, keys, bounds=Bounds(head=0.5)) as site:
@@ -56,9 +66,11 @@ async def test_a_head_that_trickles_is_put_out(store: Store, keys: CredentialKey
 
 
 async def test_a_body_that_goes_on_after_its_answer_is_put_out(store: Store, keys: CredentialKeys) -> None:
-    async with attacked_api(store, keys, bounds=Bounds(head=0.5)) as site:
+    async with attacked_api(store, keys, bounds=Bounds(head=LIMIT)) as site:
         reader, writer = await site.connect()
+        await alive(reader, writer)
         writer.write(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        site.server.bounds.head = 0.5  # from the end of its answer on
         async with asyncio.timeout(LIMIT):
             assert b"404" in await reader.readline()
             while not site.ended["no request"]:

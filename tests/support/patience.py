@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-REDIS = ("fleet.adapters.redis.client.retries.LIMIT_SECONDS",)
+REDIS = (
+    "fleet.adapters.redis.client.client.CONNECT_SECONDS",
+    "fleet.adapters.redis.client.retries.LIMIT_SECONDS",
+)
 GATEWAY = (
     "fleet.roles.gateway.client_session.STORE_SECONDS",
     "fleet.roles.gateway.port.http_answers.READY_SECONDS",
