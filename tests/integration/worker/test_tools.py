@@ -1,6 +1,5 @@
 """C4 to C12 of the device's contract: calls of a device's tools, from the model and back."""
 
-import asyncio
 from typing import Any
 
 import pytest
