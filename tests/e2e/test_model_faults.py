@@ -49,12 +49,12 @@ def fleet(steering: Steering, model: OpenAiServer, tmp_path_factory: pytest.Temp
 
 
 async def ask(device: SimDevice, model: OpenAiServer) -> Turn:
-    """Say something until the model was asked: recognition does not understand what a standstill cut in two."""
-    before = len(model.requests)
+    """Say something until the model is heard: a standstill may cut the words in two, or the turn off."""
+    before, broken = len(model.requests), (phrase("not_understood", "en"), phrase("interrupted", "en"))
     async with asyncio.timeout(LIMIT):
         while True:
             turn = await device.say(voice.say(voice.MARKS[0], 1.2), LIMIT)
-            if len(model.requests) > before or turn.outcome != "answered":
+            if turn.outcome != "answered" or (len(model.requests) > before and turn.reply not in broken):
                 return turn
 
 

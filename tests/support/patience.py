@@ -60,6 +60,8 @@ SQL = (
     "fleet.adapters.sql.job_feed.STATEMENT_SECONDS",
     "fleet.adapters.sql.job_targets.BOUND_SECONDS",
 )
+EDGE_SECONDS = "TEST_EDGE_SECONDS"
+"""Environment variable of an edge: so long it counts as alive though it does not say so (`patient_fleet`)."""
 
 
 def lengthen(patch: "pytest.MonkeyPatch", limits: tuple[str, ...], seconds: float = 240.0) -> None:

@@ -3,11 +3,13 @@
 `python -m tests.support.patient_fleet …` is it.
 """
 
+import os
 import sys
 
+from fleet.adapters.redis import keys
 from fleet.adapters.redis.client import retries
 from fleet.cli import main
-from tests.support.patience import API_STORE, GATEWAY, SQL
+from tests.support.patience import API_STORE, EDGE_SECONDS, GATEWAY, SQL
 
 REDIS_SECONDS = 240.0
 
@@ -15,6 +17,7 @@ REDIS_SECONDS = 240.0
 def be_patient() -> None:
     """Let this process wait longer for Redis, and for the database if what asks it is imported."""
     retries.LIMIT_SECONDS = REDIS_SECONDS
+    keys.EDGE_SECONDS = int(os.environ.get(EDGE_SECONDS, keys.EDGE_SECONDS))
     for limit in (*API_STORE, *GATEWAY, *SQL):
         module, _, name = limit.rpartition(".")
         if module in sys.modules:

@@ -11,6 +11,7 @@ import redis
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import shard_of
 from tests.support.mosquitto_server import MosquittoServer
+from tests.support.patience import EDGE_SECONDS
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import running
 from tests.support.redis_server import RedisServer
@@ -71,11 +72,13 @@ class RoleSite:
     def worker(self, **settings: str) -> RoleProcess:
         return self.start("worker", **settings)
 
-    def edge(self, **settings: str) -> RoleProcess:
+    def edge(self, *, mortal: bool = False, **settings: str) -> RoleProcess:
+        """Start an edge. Only when it is mortal its end is noticed soon: one that stands still keeps its sessions."""
         port = free_port(socket.SOCK_DGRAM)
         place = {"FLEET_UDP_HOST": LOOPBACK, "FLEET_UDP_PORT": str(port), "FLEET_UDP_PUBLIC": f"{LOOPBACK}:{port}"}
         # A conversation in which nobody speaks lasts as long as it may: on a busy machine a test needs that.
-        return self.start("edge", **{**place, "FLEET_IDLE_SECONDS": "110", **settings})
+        patient = {"FLEET_IDLE_SECONDS": "110", EDGE_SECONDS: "10" if mortal else "240"}
+        return self.start("edge", **{**place, **patient, **settings})
 
     def api(self) -> RoleProcess:
         return self.start("api", FLEET_HTTP_HOST=LOOPBACK, FLEET_HTTP_PORT=str(self.http_port))

@@ -46,7 +46,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     async with Steering(LOOPBACK, 0) as steering:
         with role_site(tmp_path, steering.url, durable=True) as site:
             site.api()
-            one = House(site, steering, site.worker(), site.edge(FLEET_LANGUAGE="en"))
+            one = House(site, steering, site.worker(), site.edge(mortal=True, FLEET_LANGUAGE="en"))
             await one.ready()
             yield one
 
@@ -119,7 +119,7 @@ async def test_a_device_that_comes_back_to_a_restarted_server_shows_the_apology(
         await asyncio.to_thread(house.edge.kill)
         await asyncio.to_thread(house.worker.kill)
         await asyncio.to_thread(house.site.broker.start)
-        house.worker, house.edge = house.site.worker(), house.site.edge(FLEET_LANGUAGE="en")
+        house.worker, house.edge = house.site.worker(), house.site.edge(mortal=True, FLEET_LANGUAGE="en")
         await shows_the_apology(device, session)
 
 

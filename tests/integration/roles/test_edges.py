@@ -16,7 +16,7 @@ STANDBY = {"FLEET_DRAIN_SECONDS": "3", "FLEET_IDLE_SECONDS": "110"}
 async def two_edges(site: RoleSite) -> list[RoleProcess]:
     """Start a worker and two edges; return the edges, once the worker can give sessions to both."""
     site.worker()
-    edges = [site.edge(**STANDBY), site.edge(**STANDBY)]
+    edges = [site.edge(mortal=True, **STANDBY), site.edge(**STANDBY)]
     await asyncio.to_thread(site.until_spread, 16)
     await asyncio.to_thread(until, lambda: site.edges() == 2)
     return edges
