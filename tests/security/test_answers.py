@@ -135,9 +135,9 @@ def open_asking(url: str, seconds: float) -> Any:
     return open_tools(load(**where, tool_seconds=seconds))
 
 
-def ask_tool(name: str, seconds: float = SECONDS) -> Ask:
+def ask_tool(name: str, seconds: float | None = None) -> Ask:
     async def ask(url: str) -> None:
-        async with open_asking(url, seconds) as tools:
+        async with open_asking(url, seconds or SECONDS) as tools:
             parameters = next(offer.parameters for offer in tools.offers if offer.name == name)
             needed = parameters.get("required", ())
             rules = {key: parameters["properties"][key] for key in needed}

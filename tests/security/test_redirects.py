@@ -11,8 +11,17 @@ import pytest
 from fleet.ground.errors import FleetError
 from tests.security import test_answers
 from tests.security.test_answers import CLIENTS
+from tests.support.patience import lengthen
 
 LIMIT = 240.0
+LIMITS = (
+    "fleet.adapters.http_client.ERROR_SECONDS",
+    "fleet.adapters.llm.model_name.LISTING_SECONDS",
+    "fleet.adapters.net.kubernetes_node._LIMIT_SECONDS",
+    "fleet.adapters.tools.load.SOURCE_SECONDS",
+    "fleet.adapters.tools.mcp_http._CONNECT_SECONDS",
+    f"{test_answers.__name__}.SECONDS",
+)
 QUIET = {"emqx", "kubernetes", "mcp"}
 """Their failures do not show where the redirect leads."""
 
@@ -20,7 +29,7 @@ QUIET = {"emqx", "kubernetes", "mcp"}
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each client wait as long for an answer as a busy machine needs."""
-    monkeypatch.setattr(test_answers, "SECONDS", LIMIT / 2)
+    lengthen(monkeypatch, LIMITS, LIMIT / 2)
 
 
 @contextmanager
