@@ -108,8 +108,7 @@ class Shard:
     def held(self) -> bool:
         """Whether the lease is surely held, so that no other worker can own the shard.
 
-        If not, nothing may be written or published for the shard, and its tasks end silently: its next owner continues
-        them.
+        If not, nothing may be written or published for the shard; its tasks end silently. Its next owner goes on.
         """
         return self.lease.held
 
