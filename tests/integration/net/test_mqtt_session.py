@@ -163,7 +163,9 @@ async def test_message_that_is_too_large_is_skipped(
 async def test_takeover_ends_the_older_session(plain_broker: MosquittoServer, name: str) -> None:
     older = shard(plain_broker.port, name, Recorder())
     async with running(older) as task, running(shard(plain_broker.port, name, Recorder())) as newer:
-        assert "closed the connection" in await ended(task)
+        # It is reset if a ping was on its way, as after a standstill.
+        reason = await ended(task)
+        assert "closed the connection" in reason or "reset by peer" in reason
         assert not older.connected
         assert not newer.done()
 
