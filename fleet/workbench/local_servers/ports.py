@@ -14,8 +14,8 @@ LOOPBACK = "127.0.0.1"
 _BELOW_EMBEDDED = range(10_000, 20_000)
 """Neither the embedded servers (`fleet.run.embedded.child`) nor the kernel, for outgoing connections, use these."""
 _ATTEMPTS = 200
-_CLAIMED_SECONDS = 60.0
-"""So long no other process chooses a port that one has chosen: its server may not have begun yet."""
+_CLAIMED_SECONDS = 600.0
+"""So long no other process chooses a port that one has chosen: on a busy machine its server may begin late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def choose(wanted: int | None = None, kind: socket.SocketKind = socket.SOCK_STRE
 
 
 def claim(port: int) -> bool:
-    """Return whether no process has chosen a port lately; nobody else will do so for a minute."""
+    """Return whether no process has chosen a port lately; nobody else will do so for ten minutes."""
     path = Path(tempfile.gettempdir(), f"fleet-ports-{os.getuid()}", str(port))
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
