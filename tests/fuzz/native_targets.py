@@ -13,6 +13,7 @@ from fleet.wire.packet import Channel
 from tests.fuzz import damage
 from tests.fuzz.audio_targets import KEY, SSRC, UPLINK, seal, speech
 from tests.fuzz.target import Target
+from tests.support.datagram_arrival import deliver
 
 HOST = "127.0.0.1"
 _SENDERS = 3
@@ -123,7 +124,7 @@ def check_batches(batches: list[Batch]) -> Session:
     for now, sent in batches:
         for sender, datagram in sent:
             for server in servers:
-                senders[sender].sendto(datagram, server.getsockname())
+                deliver(senders[sender], datagram, server)
         for session, datagrams, _ in forms:
             session.take(datagrams, now)
     assert plain.drops["received"] == sum(len(sent) for _, sent in batches)
