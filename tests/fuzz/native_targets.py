@@ -1,5 +1,6 @@
 """The native part of the audio socket beside the one in Python: the same datagrams, and the same must come out."""
 
+import atexit
 import socket
 from collections import Counter
 from dataclasses import dataclass, field
@@ -108,6 +109,7 @@ def _sockets() -> tuple[list[socket.socket], list[socket.socket]]:
     for one in made:
         one.bind((HOST, 0))
         one.setblocking(False)
+        atexit.register(one.close)
     return made[:2], made[2:]
 
 
