@@ -1,7 +1,6 @@
 """`scripts/bench job-rows`: a job over very many rows, whose shards' owners answer at once without devices."""
 
 import asyncio
-import sys
 import tempfile
 import time
 from contextlib import AsyncExitStack
@@ -20,6 +19,7 @@ from fleet.wire.control.jobs import Job, JobRequest
 from fleet.workbench.bench.experiment import Experiment, Progress
 from fleet.workbench.bench.jobs import AT_REST
 from fleet.workbench.bench.usage import CpuMeter
+from fleet.workbench.local_servers.module_command import module_command
 from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.local_servers.process import run_program
 from tests.benchmarks.registry import TOKEN, database_of, make_registry, serve_registry
@@ -68,7 +68,7 @@ class JobRowsExperiment(Experiment[JobRowsResult]):
             progress(f"making {self.devices} devices")
             await make_registry(address, self.devices)
             site = await stack.enter_async_context(serve_registry(address, folder, self.devices))
-            command = [sys.executable, "-m", "tests.benchmarks.job_owners", site.redis_url]
+            command = module_command("tests.benchmarks.job_owners", site.redis_url)
             owners = await stack.enter_async_context(run_program("the owners", command, folder / "owners.log"))
             client = await stack.enter_async_context(AsyncFleetClient(f"http://{LOOPBACK}:{site.port}", TOKEN))
             store = redis.asyncio.Redis.from_url(site.redis_url)

@@ -1,5 +1,6 @@
 """The native part of the audio socket beside the one in Python: the same datagrams, and the same must come out."""
 
+import atexit
 import socket
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from fleet.wire.packet import Channel
 from tests.fuzz import damage
 from tests.fuzz.audio_targets import KEY, SSRC, UPLINK, seal, speech
 from tests.fuzz.target import Target
+from tests.support.datagram_arrival import deliver
 
 HOST = "127.0.0.1"
 _SENDERS = 3
@@ -107,6 +109,7 @@ def _sockets() -> tuple[list[socket.socket], list[socket.socket]]:
     for one in made:
         one.bind((HOST, 0))
         one.setblocking(False)
+        atexit.register(one.close)
     return made[:2], made[2:]
 
 
@@ -123,7 +126,7 @@ def check_batches(batches: list[Batch]) -> Session:
     for now, sent in batches:
         for sender, datagram in sent:
             for server in servers:
-                senders[sender].sendto(datagram, server.getsockname())
+                deliver(senders[sender], datagram, server)
         for session, datagrams, _ in forms:
             session.take(datagrams, now)
     assert plain.drops["received"] == sum(len(sent) for _, sent in batches)

@@ -71,7 +71,7 @@ def running_browser(*arguments: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # The sandbox does not run as root, which a container often is.
         args = ["--no-sandbox", "--disable-dev-shm-usage", *arguments]
-        browser = playwright.chromium.launch(executable_path=program, args=args)
+        browser = playwright.chromium.launch(executable_path=program, args=args, timeout=LIMIT * 1000)
         yield browser
         browser.close()
 

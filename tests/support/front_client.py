@@ -10,6 +10,8 @@ from typing import ClassVar
 
 CONNACK, PUBLISH, PUBACK, PUBREC, PUBCOMP, SUBACK, UNSUBACK, PINGRESP = 2, 3, 4, 5, 7, 9, 11, 13
 PATIENCE = 240.0
+KEEPALIVE = 600
+"""Seconds, the most that brokers allow: these clients ping only when a test says so."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def connect_packet(
     password: str | None = None,
     *,
     clean: bool = True,
-    keepalive: int = 60,
+    keepalive: int = KEEPALIVE,
     will: tuple[str, bytes, int] | None = None,
     level: int = 4,
 ) -> bytes:

@@ -13,6 +13,8 @@ from fleet.wire.identity import Credentials
 
 CONNACK, PUBLISH, PUBACK, SUBACK, UNSUBACK, PINGRESP = 2, 3, 4, 9, 11, 13
 PATIENCE = 240.0
+KEEPALIVE = 600
+"""Seconds, the most that brokers allow: these clients ping only when a test says so."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def string(value: str | bytes) -> bytes:
 
 
 def connect_packet(
-    who: Credentials | str, level: int = 4, *, clean: bool = True, will: Will | None = None, keepalive: int = 60
+    who: Credentials | str, level: int = 4, *, clean: bool = True, will: Will | None = None, keepalive: int = KEEPALIVE
 ) -> bytes:
     """Return a CONNECT; `who` is a bare client id for a client without user name and password."""
     properties = b"\0" if level == 5 else b""

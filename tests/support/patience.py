@@ -16,6 +16,8 @@ GATEWAY = (
 )
 WORKER = (
     "fleet.adapters.net.mqtt.connection._CLOSE_SECONDS",
+    "fleet.adapters.net.mqtt.session.CONNECT_SECONDS",
+    "fleet.adapters.net.mqtt.session.KEEPALIVE_SECONDS",
     "fleet.roles.worker.ownership.lease_holder._END_SECONDS",
 )
 TURNS = (

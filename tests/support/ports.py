@@ -11,8 +11,6 @@ from fleet.workbench.local_servers.ports import claim
 
 LOOPBACK = "127.0.0.1"
 _RANGE = range(10_000, 20_000)
-_CLAIMED_SECONDS = 600.0
-"""As long as a test may take: it may start its server late, and start it again after it was killed."""
 _chooser = random.SystemRandom()
 
 
@@ -25,6 +23,6 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
-            if claim(port, _CLAIMED_SECONDS):
+            if claim(port):
                 return port
     raise RuntimeError("found no free port in 200 attempts")

@@ -63,7 +63,7 @@ class PostgresServer:
                 if folder.stat().st_uid == os.getuid() and folder != Path(folder.root):
                     folder.chmod(folder.stat().st_mode | 0o011)
         initialise = [_program("initdb"), "-D", str(data), "-U", "fleet", "-A", "trust", "-E", "UTF8", "--no-sync"]
-        subprocess.run([*as_owner, *initialise, "--locale=C.UTF-8"], check=True, capture_output=True, timeout=120)
+        subprocess.run([*as_owner, *initialise, "--locale=C.UTF-8"], check=True, capture_output=True, timeout=240)
         serve = [_program("postgres"), "-D", str(data), "-h", LOOPBACK, "-p", str(self.port), "-k", ""]
         return ServerProcess([*as_owner, *serve, *_FAST], self.port, self._directory / "postgres.log")
 

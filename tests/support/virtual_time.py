@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+_STEP_SECONDS = 0.05
+
 
 class _Selector(selectors.DefaultSelector):
     """Waits for no time; what should have been waited is added to `now`."""
@@ -30,7 +32,12 @@ class _Selector(selectors.DefaultSelector):
         if ready := super().select(0):
             return ready
         time.sleep(0)
-        ready = super().select(timeout if self.jobs else 0)
+        ready = super().select(0)
+        # In short steps: while the whole process stands still, no job comes further, and that is no time to wait.
+        left = timeout if self.jobs else 0.0
+        while not ready and left > 0:
+            ready = super().select(min(left, _STEP_SECONDS))
+            left -= _STEP_SECONDS
         if not ready:
             self.now += timeout
         return ready

@@ -18,22 +18,25 @@ _ADVICE = (
 
 async def examine(site: SiteUnderTest) -> Findings:
     apart: dict[str, timedelta] = {}
+    within: dict[str, timedelta] = {}
     if site.store is not None:
         try:
             servers = await examine_servers(site.store, site.now)
-            apart["Redis"] = max((timedelta(seconds=one.ahead) for one in servers), key=abs)
+            worst = max(servers, key=lambda one: abs(one.ahead))
+            apart["Redis"], within["Redis"] = timedelta(seconds=worst.ahead), timedelta(seconds=worst.within)
         except Unavailable as error:
             yield skipped("clock.redis", str(error), "see redis.reach")
     reply = await site.bootstrapped()
     if reply.ahead is not None:
-        apart["the api"] = reply.ahead
+        apart["the api"], within["the api"] = reply.ahead, reply.within
     for who, check in (("Redis", "clock.redis"), ("the api", "clock.api")):
         if who in apart:
-            yield judge_clock(check, who, apart[who], reply.within if who == "the api" else timedelta())
+            yield judge_clock(check, who, apart[who], within[who])
         elif who == "the api":
             yield skipped(check, "the api did not answer", "see api.reach")
     yield _zone(site, reply.offset)
-    if len(apart) == 2 and all(abs(one) > HARMFUL for one in apart.values()) and _agree(list(apart.values())):
+    far = all(abs(one) > HARMFUL for one in apart.values())
+    if len(apart) == 2 and far and abs(apart["Redis"] - apart["the api"]) - sum(within.values(), timedelta()) < NOTABLE:
         yield problem("clock.own", "Redis and the api agree, so this machine's clock is wrong", _ADVICE)
 
 
@@ -58,10 +61,6 @@ def _zone(site: SiteUnderTest, given: int | None) -> Finding:
 
 def _utc(minutes: int) -> str:
     return f"UTC{minutes / 60:+g} h"
-
-
-def _agree(two: list[timedelta]) -> bool:
-    return abs(two[0] - two[1]) < NOTABLE
 
 
 def judge_clock(check: str, who: str, ahead: timedelta, within: timedelta) -> Finding:

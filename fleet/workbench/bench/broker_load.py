@@ -12,7 +12,7 @@ from fleet.wire.mqtt.framing import Kind, Packet, Splitter
 from fleet.wire.topics import down_topic, up_topic
 from fleet.workbench.bench import streams
 
-_PATIENCE_SECONDS = 20.0
+_PATIENCE_SECONDS = 60.0
 _AT_ONCE = 20
 """Connections that are being made at the same time."""
 _WINDOW = 40

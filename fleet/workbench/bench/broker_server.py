@@ -13,7 +13,7 @@ from fleet.workbench.local_servers.mosquitto import run_mosquitto
 from fleet.workbench.local_servers.ports import choose
 from fleet.workbench.local_servers.process import find_program, run_to_end
 
-_READY_SECONDS = 15.0
+_READY_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fleet.ground.errors import Unavailable
+from fleet.workbench.local_servers.module_command import module_command
 
 ANSWER_SECONDS = 120.0
 """Longest wait for an answer: a child that has just started loads its models first, and 100,000 devices take long."""
@@ -73,10 +74,7 @@ class Child:
 async def child(module: str, what: str, *arguments: str) -> AsyncIterator[Child]:
     """Run a module of this package in a process of its own during the block."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        module,
-        *arguments,
+        *module_command(module, *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=_LONGEST_ANSWER,

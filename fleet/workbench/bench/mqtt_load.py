@@ -29,7 +29,7 @@ from fleet.workbench.bench.silent_device import SilentDevice, mac
 _TICK = 0.005
 _AT_ONCE = 20
 """Devices that connect at the same time."""
-_END_SECONDS = 10.0
+_END_SECONDS = 60.0
 _CHUNK = 500
 
 Operation = Callable[[SilentDevice, Callable[[], None]], Awaitable[None]]

@@ -1,11 +1,11 @@
 """A role of fleet as a process of its own, started as an operator starts it."""
 
 import os
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from fleet.workbench.local_servers.module_command import module_command
 from fleet.workbench.local_servers.mosquitto import READY_SECONDS, until_accepting
 from fleet.workbench.local_servers.process import find_program, run_program
 
@@ -28,7 +28,7 @@ async def role_process(
     """
     environment = {"HOME": str(folder), "PATH": os.defpath, **settings}
     pairs = [f"{name}={value}" for name, value in environment.items()]
-    command = [find_program("env"), "-i", *pairs, sys.executable, "-m", "fleet", role]
+    command = [find_program("env"), "-i", *pairs, *module_command("fleet", role)]
     async with run_program(f"the {role}", command, folder / f"{role}.log") as program:
         await until_accepting(f"the {role}", port, seconds)
         yield program.pid

@@ -21,7 +21,7 @@ from fleet.workbench.sim.tools.board_tools import tools_of
 from fleet.workbench.sim.tools.mcp_server import McpServer
 
 _KEEPALIVE = 240
-_CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 60.0
 _CURSOR = "second page"
 _HELLO = (
     b'{"type":"hello","version":3,"features":{"mcp":true},"transport":"udp",'

@@ -15,8 +15,8 @@ from fleet.ground.errors import Unavailable
 from fleet.workbench.bench.turn_model import TurnModel, Written, words
 from fleet.workbench.local_servers.ports import LOOPBACK
 
-_TURN_SECONDS = 20.0
-_OPEN_SECONDS = 20.0
+_TURN_SECONDS = 60.0
+_OPEN_SECONDS = 60.0
 
 
 @dataclass(slots=True)

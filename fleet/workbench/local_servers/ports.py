@@ -14,8 +14,8 @@ LOOPBACK = "127.0.0.1"
 _BELOW_EMBEDDED = range(10_000, 20_000)
 """Neither the embedded servers (`fleet.run.embedded.child`) nor the kernel, for outgoing connections, use these."""
 _ATTEMPTS = 200
-CLAIMED_SECONDS = 60.0
-"""So long no other process chooses a port that one has chosen: its server may not have begun yet."""
+_CLAIMED_SECONDS = 600.0
+"""So long no other process chooses a port that one has chosen: on a busy machine its server may begin late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,14 @@ def choose(wanted: int | None = None, kind: socket.SocketKind = socket.SOCK_STRE
     raise Unavailable(f"no free port among {_ATTEMPTS} that were tried")
 
 
-def claim(port: int, seconds: float = CLAIMED_SECONDS) -> bool:
-    """Return whether no process has chosen a port lately; nobody else will do so for these seconds, 60 at least."""
+def claim(port: int) -> bool:
+    """Return whether no process has chosen a port lately; nobody else will do so for ten minutes."""
     path = Path(tempfile.gettempdir(), f"fleet-ports-{os.getuid()}", str(port))
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        if path.exists() and time.time() - path.stat().st_mtime > CLAIMED_SECONDS:
+        if path.exists() and time.time() - path.stat().st_mtime > _CLAIMED_SECONDS:
             path.unlink(missing_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        if seconds > CLAIMED_SECONDS:
-            begin = time.time() + seconds - CLAIMED_SECONDS
-            os.utime(path, (begin, begin))
     except FileExistsError:
         return False
     except OSError:

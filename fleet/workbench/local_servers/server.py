@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from fleet.ground.errors import Unavailable
 from fleet.ground.settings import Settings, variable
 from fleet.ground.settings.fields import PREFIX
 from fleet.workbench.local_servers.log_line import LogLine, parse_log
+from fleet.workbench.local_servers.module_command import module_command
 from fleet.workbench.local_servers.ports import LOOPBACK, Ports
 from fleet.workbench.local_servers.process import run_program
 
@@ -58,7 +58,7 @@ def write_settings(settings: Mapping[str, Value], path: Path) -> None:
 def fleet_command(config: Path, *words: str) -> list[str]:
     """Return a `fleet` command line that reads its settings from a file only, not from the environment."""
     unset = [part for name in Settings.model_fields for part in ("-u", variable(name))]
-    return ["env", *unset, f"{_CONFIG}={config}", sys.executable, "-m", "fleet", *words]
+    return ["env", *unset, f"{_CONFIG}={config}", *module_command("fleet", *words)]
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.workbench.bench.bootstrap import BootstrapExperiment
 
-LIMIT = 120
+LIMIT = 240
 DEVICES, RATE, SECONDS = 20, 40, 0.5
 
 

@@ -11,7 +11,7 @@ from fleet.workbench.bench.broker_server import running_broker
 from fleet.workbench.local_servers.mosquitto import build_plugin
 from tests.support.bench_command import run_bench
 
-LIMIT = 90
+LIMIT = 240
 
 
 async def test_all_setups_are_measured(tmp_path: Path) -> None:

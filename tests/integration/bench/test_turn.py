@@ -4,7 +4,7 @@ import asyncio
 
 from fleet.workbench.bench.turn import TurnExperiment
 
-LIMIT = 90
+LIMIT = 240
 
 
 async def test_a_gateway_answers_one_and_several_at_once() -> None:

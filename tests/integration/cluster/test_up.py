@@ -21,7 +21,7 @@ UP = "it is up"
 
 
 class Command:
-    """`python -m fleet.workbench.cluster` with some words; `output` is what it has said."""
+    """`python -m fleet.workbench.cluster` with some words and more patience; `output` is what it has said."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process, self.output = process, ""
@@ -56,7 +56,8 @@ async def command(*words: str, data: Path, settings: dict[str, str] | None = Non
     known = {variable(name) for name in Settings.model_fields}
     outside = {name: value for name, value in os.environ.items() if name not in known}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "fleet.workbench.cluster", *words, "--data", str(data)),
+        *(sys.executable, "-m", "tests.support.patient_module"),
+        *("fleet.workbench.cluster", *words, "--data", str(data)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env={**outside, "COLUMNS": "200", **(settings or {})},

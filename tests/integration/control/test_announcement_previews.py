@@ -13,6 +13,7 @@ from fleet.adapters.sql.schema import DEVICE
 from fleet.client import announcements
 from fleet.client.client import AsyncFleetClient
 from fleet.roles.control import device_dry_run
+from fleet.roles.control.access import milliseconds
 from fleet.wire.control.announcements import AnnouncementRequest
 from tests.support.command_line import CommandLine, command_line
 from tests.support.control_operator import Operator
@@ -112,7 +113,9 @@ async def test_quiet_hours_are_those_of_the_device_and_may_outlast_the_announcem
     assert await site.fates(quiet=quiet, expires_seconds=60) == (told, {OFFLINE: 2}, {TOO_LONG: 5, REVOKED: 1})
 
 
-async def test_the_limit_of_the_day_is_a_reason(site: Site) -> None:
+async def test_the_limit_of_the_day_is_a_reason(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = milliseconds()  # no midnight comes between
+    monkeypatch.setattr("fleet.roles.control.routes.announcements.milliseconds", lambda: now)
     object.__setattr__(site.stage.services.settings, "announcements_daily", 1)
     assert (await site.preview())["left_today"] == 1
     assert (await site.stage.ask("POST /v1/announcements", json={"text": TEXT, "query": ""})).status_code == 201

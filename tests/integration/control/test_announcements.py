@@ -12,6 +12,7 @@ from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.client import announcements, jobs
 from fleet.client.call import Call, ClientError
 from fleet.client.client import AsyncFleetClient
+from fleet.roles.control.access import milliseconds
 from fleet.wire.announcements import TOOL
 from fleet.wire.control.announcements import AnnouncementRequest
 from fleet.wire.operator_calls import AWAKE_LATER, OperatorCall
@@ -94,8 +95,10 @@ async def test_one_device_is_told_and_only_that_of_the_own_tenant(
 
 
 async def test_a_tenant_has_a_number_of_announcements_a_day(
-    site: JobSite, client: AsyncFleetClient, stage: ControlStage
+    site: JobSite, client: AsyncFleetClient, stage: ControlStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    now = milliseconds()  # no midnight comes between
+    monkeypatch.setattr("fleet.roles.control.routes.announcements.milliseconds", lambda: now)
     object.__setattr__(stage.services.settings, "announcements_daily", 2)
     for _ in range(2):
         await client.send(announcements.create(asked()))

@@ -59,7 +59,7 @@ class Site:
                 await self.calls.answer(self.worker.shard, MAC, ResponseEvent(str(request["id"]), result))
             await asyncio.sleep(0.01)
 
-    async def call(self, tool: str, wait: int = 30, **more: Any) -> Any:
+    async def call(self, tool: str, wait: int = 120, **more: Any) -> Any:
         return await self.control.ask(f"POST {PATH}/tools/{tool}:call?wait={wait}", **{"json": {}} | more)
 
     async def events(self) -> list[Any]:
@@ -194,7 +194,7 @@ async def test_a_repeated_text_is_told_where_its_turn_is_and_not_what_was_said(s
             site.worker.shard.owner, MAC, events[0].turn, Reply("answered", "The PIN is 4711.")
         )
 
-    request, key = f"POST {PATH}/turns?wait=30", {"Idempotency-Key": "k"}
+    request, key = f"POST {PATH}/turns?wait=120", {"Idempotency-Key": "k"}
     async with running("answer", answer):
         first = await site.control.ask(request, json={"text": "hello"}, headers=key)
     assert (first.status_code, first.json()["text"]) == (200, "The PIN is 4711.")

@@ -23,6 +23,7 @@ from fleet.client import devices
 from fleet.client.call import ClientError
 from fleet.client.client import AsyncFleetClient
 from fleet.core.device_facts import DeviceFacts
+from fleet.roles.control import wrong_codes
 from fleet.roles.control.leader.device_copies import DeviceCopies
 from fleet.wire.control.devices import DeviceAddition, DevicePatch
 from fleet.wire.reminders import Reminder
@@ -190,7 +191,11 @@ async def test_who_enters_a_code_gets_the_device(
     assert await refused(client, devices.bind_code(again.code)) == (409, "taken")
 
 
-async def test_codes_cannot_be_guessed(stage: ControlStage, client: AsyncFleetClient, other: AsyncFleetClient) -> None:
+async def test_codes_cannot_be_guessed(
+    stage: ControlStage, client: AsyncFleetClient, other: AsyncFleetClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However long a test takes, no further code may be tried meanwhile.
+    monkeypatch.setattr(wrong_codes, "_clock", lambda: 1_000.0)
     pending = await Activations(stage.services.store).begin(MAC, "c1", "SN", with_code=True)
     wrong = [f"{(int(pending.code) + step) % 1_000_000:06}" for step in range(1, 12)]
     statuses = [(await refused(other, devices.bind_code(code)))[0] for code in wrong]

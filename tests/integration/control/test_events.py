@@ -215,8 +215,8 @@ async def test_a_token_that_follows_too_much_is_told_so(
 
 
 async def _next_line(lines: AsyncIterator[str]) -> str:
-    """Return the next line of a stream that is not empty; an empty text at its end."""
-    return await anext((line async for line in lines if line), "")
+    """Return the next line of a stream that says something; an empty text at its end."""
+    return await anext((line async for line in lines if line and not line.startswith(":")), "")
 
 
 async def _none_ended(access: AccountAccess, principals: Collection[Principal]) -> set[Principal]:
@@ -276,8 +276,10 @@ async def test_usage_is_summed_by_what_is_asked(stage: ControlStage, happening: 
         (MAC, "a", 1, 7),
         (OTHER, "", 1, 3),
     ]
-    (day,) = (await stage.ask("GET /v1/usage")).json()["items"]
-    assert day["turns"] == 2 and day["interrupted"] == 1 and day["day"] and day["device"] is None
+    days = (await stage.ask("GET /v1/usage")).json()["items"]
+    # A midnight may have come between them.
+    assert [sum(day[what] for day in days) for what in ("turns", "interrupted")] == [2, 1]
+    assert all(day["day"] and day["device"] is None for day in days)
     assert (await stage.ask(f"GET /v1/usage?by=&device={MAC}")).json()["items"][0]["speech_ms"] == 900
     assert (await stage.ask("GET /v1/usage?until=2020-01-01")).json()["items"] == []
     assert (await stage.ask("GET /v1/usage", STRANGER)).json()["items"] == []

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
-from tests.support.browser import running_browser
+from tests.support.browser import LIMIT, running_browser
 from tests.support.console_browser import PASSWORD, add_account, console_browser
 from tests.support.control_server import ControlStage
 
@@ -78,6 +78,7 @@ def foreign_server() -> Iterator[int]:
 
 def _attack(browser: Browser, control: str, port: int) -> dict[str, Any]:
     context = browser.new_context()
+    context.set_default_timeout(LIMIT * 1000)
     own = context.new_page()
     own.goto(f"{control}/v1/docs")
     found: dict[str, Any] = {"signed in": own.evaluate(_SIGN_IN, ["ling", PASSWORD])}

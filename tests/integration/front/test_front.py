@@ -16,6 +16,7 @@ from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import down_topic, presence_topic, up_topic
 from tests.support.front_client import PUBACK, PUBCOMP, PUBREC, UNSUBACK, FrontClient, connect_packet, frame, text
 from tests.support.front_server import LOOPBACK, PATIENT, device, presence, running_front, watcher
+from tests.support.leaping import leaping
 from tests.support.mosquitto_server import MosquittoServer
 from tests.support.process import running
 from tests.support.tcp_relay import TcpRelay
@@ -462,10 +463,10 @@ async def test_no_frame_of_a_device_overtakes_its_presence(
 
 
 async def test_presence_that_the_broker_gets_late_leaves_no_device_online(
-    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
+    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The device gives up while its connection to the broker stands still; the last word is that it is gone."""
-    limits = FrontLimits(upstream=2.0)
+    limits, leap = replace(PATIENT, upstream=60.0), leaping(monkeypatch)
     async with (
         TcpRelay(plain_broker.port) as relay,
         running_front(f"mqtt://{LOOPBACK}:{relay.port}", keys, limits) as front,
@@ -476,7 +477,12 @@ async def test_presence_that_the_broker_gets_late_leaves_no_device_online(
         number = len(relay.sent)
         relay.hold(number)
         client, mine = await FrontClient.open(LOOPBACK, front.port), keys.issue("device", mac)
-        assert await client.connect(mac, mine.username, mine.password) == 3
+        async with asyncio.timeout(240), asyncio.TaskGroup() as group:
+            answered = group.create_task(client.connect(mac, mine.username, mine.password))
+            while len(relay.sent) == number or not relay.sent[number]:
+                await asyncio.sleep(0.005)
+            leap(61)
+            assert await answered == 3
         await ready.closed()
         relay.release(number)
         news = await presence(worker, mac)

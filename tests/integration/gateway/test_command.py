@@ -1,4 +1,4 @@
-"""`fleet gateway` as a process, with nothing set but the model's address and a port."""
+"""`fleet gateway` as a process with more patience, and nothing set but the model's address and a port."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ class Processes:
 
     def start(self, command: str = "gateway", **settings: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "fleet", command],
+            [sys.executable, "-m", "tests.support.patient_module", "fleet", command],
             env=self._outside | settings,
             stderr=subprocess.PIPE,
             text=True,

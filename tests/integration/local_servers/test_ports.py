@@ -15,8 +15,7 @@ def taken(kind: socket.SocketKind) -> socket.socket:
 
 
 def test_a_free_port_is_taken_as_it_is_wanted() -> None:
-    with taken(socket.SOCK_STREAM) as other:
-        port = int(other.getsockname()[1])
+    port = choose()  # of those that no other process chooses now, and that the kernel gives to no connection
     assert choose(port) == port
 
 
@@ -38,20 +37,10 @@ def test_a_port_accepts_only_while_somebody_listens() -> None:
         assert accepts(port)
 
 
-def test_a_port_that_was_chosen_is_nobody_elses_for_a_minute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_chosen_port_is_nobody_elses_for_ten_minutes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert [claim(10_000), claim(10_000), claim(10_001)] == [True, False, True]
     [mark, _] = sorted(tmp_path.glob("*/*"))
-    long_ago = mark.stat().st_mtime - 61
+    long_ago = mark.stat().st_mtime - 601
     os.utime(mark, (long_ago, long_ago))
     assert [claim(10_000), claim(10_000)] == [True, False]
-
-
-def test_a_port_may_be_claimed_for_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert claim(10_000, 600)
-    [mark] = tmp_path.glob("*/*")
-    begin = mark.stat().st_mtime
-    for passed, free in ((500, False), (700, True)):
-        os.utime(mark, (begin - passed, begin - passed))
-        assert claim(10_000) is free

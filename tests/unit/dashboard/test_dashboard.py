@@ -12,7 +12,7 @@ from tests.dashboard.drawing import GAP, HEAD, ROW, WIDTH, Span, draw
 from tests.dashboard.prometheus import Series, configure
 from tests.dashboard.shot import reduce, shoot
 from tests.dashboard.units import ticks, write
-from tests.support.browser import running_browser
+from tests.support.browser import LIMIT, running_browser
 
 SPAN = Span(1000.0, 1100.0, 5.0)
 PLOT = Panel("timeseries", "A <plot>", Place(0, 0, 12, 8), "s", (Query("up", "{{role}}"),))
@@ -116,6 +116,7 @@ def test_a_picture_is_a_png_with_every_pixel(tmp_path: Path) -> None:
     shoot(f'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30">{left}</svg>', file)
     with running_browser() as browser:
         page = browser.new_page()
+        page.set_default_timeout(LIMIT * 1000)
         page.set_content(f'<img src="data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}">')
         read = page.evaluate(_READ)
     assert read == [40, 30, 0x12, 0x34, 0x56]

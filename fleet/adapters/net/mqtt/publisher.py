@@ -24,11 +24,15 @@ class Publisher:
         address: The broker.
         credentials: With a client id of this process alone; a second process with the same id would end this one's
             session. Or a function that returns them for each connection, because keys may change.
-        keepalive: In seconds.
+        keepalive: In seconds, None for the usual one.
     """
 
     def __init__(
-        self, address: MqttAddress, credentials: Credentials | Callable[[], Credentials], *, keepalive: int = 10
+        self,
+        address: MqttAddress,
+        credentials: Credentials | Callable[[], Credentials],
+        *,
+        keepalive: int | None = None,
     ) -> None:
         self._address = address
         self._credentials = credentials

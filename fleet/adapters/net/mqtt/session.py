@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 10.0
 """Longest time for the TCP connection and TLS; again for CONNACK; again for SUBACK."""
+KEEPALIVE_SECONDS = 10.0
+"""Usual keep-alive."""
 LARGEST_BACKLOG = 1024 * 1024
 """Bytes that may wait to be sent; beyond that further messages are refused."""
 
@@ -59,7 +61,7 @@ class MqttSession:
         address: The broker.
         credentials: Client id, user name and password; without a user name the login is anonymous.
         persistent: The broker keeps subscriptions and unacknowledged messages for the next session of this client id.
-        keepalive: In seconds; see `MqttConnection`.
+        keepalive: In seconds, None for the usual one; see `MqttConnection`.
         will: Published by the broker when the connection is lost, not when `run` is cancelled.
         reading: The subscriptions; None for none.
         on_puback: Called with the packet id of each message at QoS 1 that the broker has acknowledged.
@@ -71,15 +73,16 @@ class MqttSession:
         credentials: Credentials,
         *,
         persistent: bool = False,
-        keepalive: int = 10,
+        keepalive: int | None = None,
         will: Will | None = None,
         reading: Reading | None = None,
         on_puback: Callable[[int], None] = lambda packet_id: None,
     ) -> None:
         self._address = address
         self._reading = reading
-        self._make_connection = functools.partial(MqttConnection, keepalive, on_puback=on_puback)
-        self._greeting = packets.connect(Connect.of(credentials, keepalive, clean=not persistent, will=will))
+        seconds = round(KEEPALIVE_SECONDS) if keepalive is None else keepalive
+        self._make_connection = functools.partial(MqttConnection, seconds, on_puback=on_puback)
+        self._greeting = packets.connect(Connect.of(credentials, seconds, clean=not persistent, will=will))
         self._connection: MqttConnection | None = None
         self._inbox: Inbox | None = None
         self._refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -16,6 +16,8 @@ from fleet.adapters.redis.keys import WORKERS
 from fleet.wire.topics import SLOTS
 
 _PINGS = 20
+_LOOKS = 5
+"""At its clock: the fastest answer tells most of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,8 @@ class Server:
     `policy` is its maxmemory-policy, `limit` maxmemory in bytes (0: none), `used` its used memory in bytes, `folder`
     the folder of its files (empty: unknown), `snapshots` whether it has save points (None: unknown), `failing` the
     kinds of disk writes that failed last, `functions` which version's functions are loaded, `ahead` how many
-    seconds its clock is ahead of ours, `answer` the time of its fastest answer in seconds (slower answers may be caused
-    by this process).
+    seconds its clock is ahead of ours, plus or minus `within`, `answer` the time of its fastest answer in seconds
+    (slower answers may be caused by this process).
     """
 
     product: str
@@ -41,6 +43,7 @@ class Server:
     failing: str
     functions: Literal["current", "other", "none"]
     ahead: float
+    within: float
     answer: float
 
 
@@ -82,9 +85,7 @@ async def read_shard_owners(store: Store) -> ShardOwners:
 
 async def _examine(node: Redis, own: Functions, now: Callable[[], datetime]) -> Server:
     info = await execute(node, "INFO")
-    begun = now()
-    clock = await execute(node, "TIME")
-    middle = begun + (now() - begun) / 2
+    within, ahead = min([await _look(node, now) for _ in range(_LOOKS)])
     return Server(
         product="Valkey" if info.get("server_name") == "valkey" else "Redis",
         version=str(info.get("valkey_version") or info.get("redis_version") or "0"),
@@ -97,9 +98,18 @@ async def _examine(node: Redis, own: Functions, now: Callable[[], datetime]) -> 
         snapshots=None if (points := await _read_config(node, "save")) is None else bool(points),
         failing=_failing(info),
         functions=await _compare(node, own),
-        ahead=int(clock[0]) + int(clock[1]) / 1e6 - middle.timestamp(),
+        ahead=ahead,
+        within=within,
         answer=min([await _time(node) for _ in range(_PINGS)]),
     )
+
+
+async def _look(node: Redis, now: Callable[[], datetime]) -> tuple[float, float]:
+    """Return the seconds up to which a look at a clock is right, and how far that clock is ahead of ours."""
+    begun = now()
+    clock = await execute(node, "TIME")
+    within = (now() - begun) / 2
+    return within.total_seconds(), int(clock[0]) + int(clock[1]) / 1e6 - (begun + within).timestamp()
 
 
 async def _time(node: Redis) -> float:

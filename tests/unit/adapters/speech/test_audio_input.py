@@ -195,7 +195,7 @@ async def test_the_thread_ends_with_run(vad: LoudnessVad) -> None:
         listener.ear.feed(b"")
         await listener.wait(1)
         thread = next(thread for thread in threading.enumerate() if thread.name.startswith("audio_input"))
-    await asyncio.to_thread(thread.join, 20)
+    await asyncio.to_thread(thread.join, 240)
     assert not thread.is_alive()
 
 

@@ -8,7 +8,7 @@ import pytest
 from fleet.adapters.speech.fair_engine import FairEngine
 from fleet.ground.errors import Overloaded
 from fleet.ground.requester import working_for
-from tests.unit.adapters.speech.test_engines import Gate
+from tests.unit.adapters.speech.test_engines import LIMIT, Gate
 
 
 async def test_who_has_used_the_engine_less_goes_first_and_is_not_refused() -> None:
@@ -16,7 +16,7 @@ async def test_who_has_used_the_engine_less_goes_first_and_is_not_refused() -> N
 
     def work(who: str, piece: Callable[[], Any]) -> asyncio.Task[Any]:
         with working_for(who):
-            return asyncio.create_task(engine.run(piece, 20))
+            return asyncio.create_task(engine.run(piece, LIMIT))
 
     async with asyncio.timeout(240):
         await work("often", lambda: sum(range(100_000)))
@@ -39,10 +39,10 @@ async def test_who_has_used_the_engine_less_goes_first_and_is_not_refused() -> N
 async def test_short_work_goes_before_long_work() -> None:
     engine, gate, order = FairEngine("test", threads=1, queue=3), Gate(), list[str]()
     async with asyncio.timeout(240), asyncio.TaskGroup() as group:
-        group.create_task(engine.run(gate, 20))
+        group.create_task(engine.run(gate, LIMIT))
         await gate.began()
         for name, expected in (("long", 2.0), ("short", 0.2)):
-            group.create_task(engine.run(partial(order.append, name), 20, expected))
+            group.create_task(engine.run(partial(order.append, name), LIMIT, expected))
             await asyncio.sleep(0)
         gate.open.set()
     assert order == ["short", "long"]

@@ -68,6 +68,6 @@ print([name for name in ("ctranslate2", "onnxruntime", "hibari", "pypinyin") if 
 def test_nobody_is_told_of_its_use(tmp_path: Path) -> None:
     imports = "from fleet.ground.settings import Settings\nfrom fleet.adapters.speech.load import load_vad"
     program = f"{imports}\nload_vad(Settings())"
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "HOME": str(tmp_path)}, timeout=120, check=True)
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "HOME": str(tmp_path)}, timeout=240, check=True)
     # onnxruntime keeps the identity of this device here before it reports anything.
     assert list(tmp_path.rglob("*")) == []

@@ -176,7 +176,7 @@ def test_codecs_in_threads_do_not_disturb_each_other() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(240)
     assert got == [wanted] * 4
 
 

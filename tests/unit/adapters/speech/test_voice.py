@@ -35,12 +35,14 @@ class ScriptedTts:
         self.pieces = pieces
         self.sample_rate = sample_rate
         self.asked: list[tuple[str, str]] = []
+        self.begun = asyncio.Event()
         self.closed = 0
         self.gate: asyncio.Event | None = None
         self.error: ProviderError | None = None
 
     async def speak(self, text: str, language: str, voice: VoiceOptions = USUAL_VOICE) -> AsyncGenerator[bytes, None]:
         self.asked.append((text, language))
+        self.begun.set()
         try:
             for index, piece in enumerate(self.pieces):
                 if self.gate and index == len(self.pieces) - 1:
@@ -172,9 +174,12 @@ async def test_closing_early_closes_the_voice_beneath_and_keeps_nothing(tts: Scr
 
 async def test_cancelling_closes_the_voice_beneath(tts: ScriptedTts, voice: Voice) -> None:
     tts.gate = asyncio.Event()
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
-            await listen(voice)
+    listening = asyncio.create_task(listen(voice))
+    async with asyncio.timeout(240):
+        await tts.begun.wait()
+    listening.cancel()
+    await asyncio.wait({listening})
+    assert listening.cancelled()
     assert tts.closed == 1
 
 

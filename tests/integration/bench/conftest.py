@@ -1,0 +1,34 @@
+"""What tests of the benchmarks share."""
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import pytest
+
+from fleet.workbench.bench.usage import CpuMeter, Measured
+from fleet.workbench.local_servers import module_command
+
+T = TypeVar("T")
+
+
+@pytest.fixture(autouse=True)
+def _rest_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let parts use nothing at rest: on a busy machine that may be more than the little work of a test, which counts.
+
+    What is measured at rest stays in `idle`.
+    """
+    measure = CpuMeter.during
+
+    async def during(meter: CpuMeter, work: Awaitable[T]) -> Measured[T]:
+        idle, meter.idle = meter.idle, dict.fromkeys(meter.idle, 0.0)
+        try:
+            return await measure(meter, work)
+        finally:
+            meter.idle = idle
+
+    monkeypatch.setattr(CpuMeter, "during", during)
+
+
+@pytest.fixture(autouse=True)
+def _roles_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_command, "through", ["tests.support.patient_module"])
