@@ -25,6 +25,7 @@ from tests.benchmarks.console_scripts import NOW, PAINTED, SCROLL, WATCH
 from tests.benchmarks.registry import SHARDS, TOKEN, ServedRegistry, make_registry, serve_registry
 from tests.benchmarks.registry_data import FIRST_MAC
 from tests.support.browser import running_browser
+from tests.support.console_places import show
 
 MARKS: Final[Mapping[str, tuple[float | None, str]]] = {
     "first paint, warm": (1_000.0, "ms"),
@@ -111,8 +112,7 @@ class ConsoleExperiment(Experiment[list[ConsoleResult]]):
     def _watched(self, page: Page) -> list[float]:
         most = dict.fromkeys(("cpu", "task", "frame", "share", "age"), 0.0)
         for place in EVENT_PAGES:
-            page.evaluate("(place) => { location.hash = place; }", place)
-            page.locator("main h1").wait_for()
+            show(page, place)
             page.wait_for_timeout(_OVER * 1000)
             with _traced(page) as tasks:
                 found = page.evaluate(WATCH, [self.seconds])

@@ -14,16 +14,36 @@ NAMES: Final = (
 """Texts that are the same in both languages, and in no catalogue."""
 
 NOTE_ANSWERS: Final = """(() => {
-  const send = globalThis.fetch;
+  const [send, set, clear] = [fetch, setTimeout, clearTimeout];
   globalThis.answered = [];
+  globalThis.awaited = new Set();
   globalThis.fetch = async (...given) => {
-    const answer = await send(...given);
-    const kind = answer.headers.get('content-type') ?? '';
-    if (answer.url.includes('/v1/') && kind.includes('json')) answered.push(await answer.clone().text());
-    return answer;
+    awaited.add(given);
+    try {
+      const answer = await send(...given);
+      const kind = answer.headers.get('content-type') ?? '';
+      if (answer.url.includes('/v1/') && kind.includes('json')) answered.push(await answer.clone().text());
+      return answer;
+    } finally {
+      awaited.delete(given);
+    }
   };
+  globalThis.setTimeout = (work, pause = 0, ...more) => {
+    const timer = set((...given) => { awaited.delete(timer); work(...given); }, pause, ...more);
+    if (pause < 1_000) awaited.add(timer);
+    return timer;
+  };
+  globalThis.clearTimeout = (timer) => { awaited.delete(timer); clear(timer); };
 })()"""
-"""Notes what the API answers: what devices and people wrote has no language of the console."""
+"""Notes what the API answers: what devices and people wrote has no language of the console.
+
+Notes also what a page waits for: answers, and what it does in less than a second.
+"""
+
+_SETTLED = """async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(() => setTimeout(done))));
+  for (let quiet = 0; quiet < 3; quiet = awaited.size ? 0 : quiet + 1) await frame();
+}"""
 
 _FOREIGN = """([own, other, names, chinese]) => {
   const data = new Set(names);
@@ -110,6 +130,14 @@ _STEP = """async () => {
 _MOST_STEPS = 500
 
 
+def settle(page: Page) -> None:
+    """Wait until a page waits for nothing, so that nothing more appears; it was opened with `NOTE_ANSWERS`.
+
+    What is read beside the page itself comes when it is there, such as the way back from a rollout.
+    """
+    page.evaluate(_SETTLED)
+
+
 def foreign_texts(page: Page, language: Language) -> list[str]:
     """Return texts that are neither of the language nor of the data; the page was opened with `NOTE_ANSWERS`."""
     other: Language = "en" if language == "zh" else "zh"
@@ -128,6 +156,7 @@ def moving(page: Page) -> list[str]:
 
 def missed_by_keyboard(page: Page) -> list[str]:
     """Walk through a page with the Tab key; return the controls that it misses, hides, or shows without an outline."""
+    settle(page)
     page.evaluate(_FOLLOW_FOCUS)
     for _ in range(_MOST_STEPS):
         page.keyboard.press("Tab")

@@ -1,18 +1,37 @@
 """What tests do on every page of the console."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, expect
 
 from tests.support.browser import Visitor
 from tests.support.control_server import FULL
 
 _GO = """(place) => new Promise((done) => {
   const former = location.href;
-  addEventListener("hashchange", () => setTimeout(done), { once: true });
   location.hash = place;
-  if (location.href === former) done();
+  const wanted = location.href;
+  if (wanted === former) return done();
+  const drawn = ({ newURL }) => {
+    // That of a link which was clicked before may still come.
+    if (newURL !== wanted) return;
+    removeEventListener("hashchange", drawn);
+    // The effects of what was drawn run after the next frame, in the order in which they were asked for.
+    setTimeout(() => requestAnimationFrame(() => setTimeout(() => setTimeout(done))));
+  };
+  addEventListener("hashchange", drawn);
 })"""
+_HOLD_MESSAGES = """() => {
+  const set = setTimeout, held = [];
+  window.setTimeout = (work, pause, ...more) => (pause === 5_000 || pause === 10_000 ? held.push(work)
+    : set(work, pause, ...more));
+  window.releaseMessages = () => {
+    window.setTimeout = set;
+    for (const work of held) work();
+  };
+}"""
 
 
 def sign_in(page: Page, token: str = FULL) -> Page:
@@ -46,3 +65,26 @@ def go(page: Page, place: str) -> None:
     browser, and the console draws in that task's microtasks.
     """
     page.evaluate(_GO, place)
+
+
+def press(control: Locator) -> None:
+    """Press Enter on a control when it works.
+
+    A dialog that still counts has a button that does not work yet. It takes no focus, so the key would reach what has
+    it: the button that closes the dialog.
+    """
+    expect(control).to_be_enabled()
+    control.press("Enter")
+
+
+def follow_events(page: Page) -> None:
+    """Wait until the page follows the events of the server: one that happens before may never reach it."""
+    expect(page.locator(".side .link-state")).to_have_text(re.compile("^(Live|实时)$"))
+
+
+@contextmanager
+def lasting_messages(page: Page) -> Iterator[None]:
+    """Let short messages stay as long as the block lasts: else they go after some seconds, seen or not."""
+    page.evaluate(_HOLD_MESSAGES)
+    yield
+    page.evaluate("releaseMessages()")

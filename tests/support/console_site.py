@@ -48,6 +48,8 @@ from tests.support.patience import REDIS, SQL, lengthen
 T = TypeVar("T")
 Kind = Literal["full", "shown", "empty", "new"]
 LIMIT = 240.0
+KEPT = ("fleet.adapters.redis.keys.PROCESS_SECONDS", "fleet.adapters.redis.sessions.transcripts.WATCHED_SECONDS")
+"""How long Redis keeps what a test has written, or waits for, until the next step of the test."""
 FIRST = mac_number("02:00:00:00:00:01")
 COUNT = 64
 SETTINGS = {"rate_control": "10000/100000", "http_public": "http://192.0.2.7:8002"}
@@ -111,6 +113,7 @@ class ConsoleSite:
         async def work() -> None:
             with pytest.MonkeyPatch.context() as patch:
                 lengthen(patch, (*REDIS, *SQL), LIMIT)
+                lengthen(patch, KEPT, int(LIMIT))
                 await serve_site()
 
         async def serve_site() -> None:

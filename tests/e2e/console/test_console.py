@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.support.browser import Visitor, running_browser, sideways, unnamed
-from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, moving
-from tests.support.console_page import go, sign_in, sign_in_with_account
+from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, moving, settle
+from tests.support.console_page import follow_events, go, lasting_messages, sign_in, sign_in_with_account
 from tests.support.console_places import LOCALES, PLACES, WIDTHS, show
 from tests.support.console_site import COUNT, HOSTILE, ConsoleSite
 
@@ -26,11 +26,31 @@ HOLD_PLACES = """() => {
     if (pause !== 300) return set(work, pause, ...more);
     const name = -1 - held.size;
     held.set(name, work);
+    document.documentElement.dataset.places = held.size;
     return name;
   };
   window.clearTimeout = (name) => { if (!held.delete(name)) clear(name); };
 }"""
 """Holds back what writes the place of a list into the address."""
+
+TYPE_AT_ONCE = """() => new MutationObserver((_, watch) => {
+  const field = document.querySelector("main [role=combobox]");
+  if (!field) return;
+  watch.disconnect();
+  field.value = "online";
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}).observe(document.body, { childList: true, subtree: true })"""
+"""Types into the query for devices as soon as it is drawn."""
+
+NOTE_EVENTS = """() => {
+  const set = setTimeout;
+  let handed = 0;
+  window.setTimeout = (work, pause, ...more) => set((...given) => {
+    work(...given);
+    if (pause === 300) document.documentElement.dataset.handed = handed += 1;
+  }, pause, ...more);
+}"""
+"""Counts how often a part of *Live* has got events."""
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +93,7 @@ def page(desk: tuple[Visitor, Page]) -> Iterator[Page]:
     visitor, page = desk
     go(page, "#/")
     expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    follow_events(page)
     yield page
     complaints = list(visitor.complaints)
     visitor.complaints.clear()
@@ -83,6 +104,26 @@ def forgive(visitor: Visitor, sign: str) -> None:
     """Allow requests that were refused: Chromium itself notes each of them."""
     assert [text for text in visitor.complaints if sign not in text] == []
     visitor.complaints.clear()
+
+
+def hold_first(page: Page, pattern: str) -> list[Route]:
+    """Let the first of some requests wait; return the list in which it is found."""
+    held: list[Route] = []
+
+    def take(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(pattern, take)
+    return held
+
+
+def wait_for(page: Page, held: list[Route]) -> Route:
+    while not held:
+        page.wait_for_timeout(20)
+    return held[0]
 
 
 def test_somebody_signs_in_and_sees_the_fleet(page: Page) -> None:
@@ -110,6 +151,7 @@ def test_a_chinese_phone_gets_a_chinese_console_that_fits(visit: Visit, site: Co
     expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
     for place in SAMPLE:
         show(page, PLACES[place])
+        settle(page)
         assert [*foreign_texts(page, "zh"), *moving(page), *unnamed(page)] == [], place
         assert [one for one in sideways(page) if one.startswith("<html")] == [], place
     page.get_by_role("button", name="菜单").click()
@@ -174,6 +216,7 @@ def test_hostile_names_of_boards_and_images_stay_text(page: Page, site: ConsoleS
     site.run(site.let("firmware.taken", site.macs[2], offer=f"{HOSTILE}-1"))
     expect(main.get_by_role("link", name=f"job {HOSTILE}")).to_be_visible()
     page.get_by_role("button", name="Upload an image").click()
+    expect(page.locator("datalist option")).not_to_have_count(0)
     assert page.locator("datalist option").evaluate_all("(all) => all.map((one) => one.value)").count(HOSTILE) == 1
     page.keyboard.press("Escape")
     row.get_by_role("button", name=f"Delete {HOSTILE}").click()
@@ -189,9 +232,12 @@ def test_hostile_names_of_boards_and_images_stay_text(page: Page, site: ConsoleS
 
 def test_names_are_asked_for_one_request_after_the_other(page: Page, site: ConsoleSite) -> None:
     held: list[Route] = []
+    # Nothing here asks for names, so the page knows none; it follows what happens.
+    page.reload()
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    follow_events(page)
     page.route(re.compile(r"/v1/devices\?.*filter=mac"), lambda route: held.append(route))
     go(page, "#/live")
-    page.reload()
     for mac in site.macs:
         site.run(site.let("session.started", mac, session="named", dialect="xiaozhi"))
     talkers = page.locator(".talkers button")
@@ -213,7 +259,6 @@ def test_events_change_what_is_shown(page: Page, site: ConsoleSite) -> None:
     go(page, "#/devices")
     row = page.get_by_role("row", name=re.compile(re.escape(site.macs[3])))
     expect(row).to_contain_text("Online")
-    expect(page.locator(".side .link-state")).to_have_text("Live")
     site.run(site.let("device.offline", site.macs[3]))
     expect(row).to_contain_text("Offline")
     site.run(site.let("device.online", site.macs[3]))
@@ -266,10 +311,45 @@ def test_the_place_in_a_list_that_was_left_does_not_come_back(page: Page) -> Non
     go(page, "#/devices")
     page.evaluate(HOLD_PLACES)
     page.get_by_role("grid", name="Devices").press("End")
-    page.wait_for_function("places.size === 1")
+    expect(page.locator("html")).to_have_attribute("data-places", "1")
     page.evaluate("() => { location.hash = '#/devices?filter=online'; for (const keep of places.values()) keep(); }")
     expect(page.get_by_role("combobox", name="Query for devices")).to_have_value("online")
     assert page.evaluate("location.hash").startswith("#/devices?filter=online")
+    page.reload()
+
+
+def test_what_is_typed_as_soon_as_a_field_is_there_stays(page: Page, site: ConsoleSite) -> None:
+    page.evaluate(TYPE_AT_ONCE)
+    go(page, "#/devices")
+    expect(page.get_by_role("row", name=re.compile(site.macs[0]))).to_be_visible()
+    expect(page.get_by_role("combobox", name="Query for devices")).to_have_value("online")
+
+
+def test_a_device_is_not_shown_in_place_of_the_next_one(page: Page, site: ConsoleSite) -> None:
+    go(page, f"#/devices/{site.macs[0]}")
+    former = page.get_by_role("heading", name="Kitchen 1", level=1)
+    expect(former).to_be_visible()
+    page.get_by_role("textbox", name="Ask its agent").fill("For the kitchen")
+    held = hold_first(page, f"**/v1/devices/{site.macs[3].replace(':', '%3A')}")
+    go(page, f"#/devices/{site.macs[3]}")
+    expect(former).to_have_count(0)
+    wait_for(page, held).continue_()
+    expect(page.get_by_role("heading", name="Room 12 4", level=1)).to_be_visible()
+    expect(page.get_by_role("textbox", name="Ask its agent")).to_have_value("")
+    page.unroute_all()
+
+
+def test_an_event_that_comes_while_a_log_is_read_is_shown(page: Page, site: ConsoleSite) -> None:
+    held = hold_first(page, "**/v1/events?kinds=turn.failed*")
+    go(page, "#/live?view=failures")
+    read = wait_for(page, held)
+    page.evaluate(NOTE_EVENTS)
+    site.run(site.let("turn.failed", turn="meanwhile", session="s", user="x", answer=""))
+    # The page itself, and the log.
+    expect(page.locator("html")).to_have_attribute("data-handed", "2")
+    read.fulfill(json={"items": [], "next": None, "gap": False})
+    expect(page.get_by_text("turn meanwhile")).to_be_visible()
+    page.unroute_all()
     page.reload()
 
 
@@ -298,10 +378,11 @@ def test_an_agent_is_edited_published_and_taken_back(page: Page) -> None:
     page.get_by_role("button", name="Publish").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("greeting: Welcome!")).to_be_visible()
-    dialog.get_by_role("button", name="Publish").click()
-    expect(page.get_by_text("Version 3 is in use")).to_be_visible()
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("main").get_by_text("Version 2", exact=True)).to_be_visible()
+    with lasting_messages(page):
+        dialog.get_by_role("button", name="Publish").click()
+        expect(page.get_by_text("Version 3 is in use")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("main").get_by_text("Version 2", exact=True)).to_be_visible()
 
 
 @pytest.mark.slow

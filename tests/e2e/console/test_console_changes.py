@@ -15,7 +15,7 @@ from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.adapters.sql.schema import ASSIGNMENT
 from tests.support.browser import Visitor, running_browser
-from tests.support.console_page import go, sign_in
+from tests.support.console_page import go, lasting_messages, press, sign_in
 from tests.support.console_places import LOCALES, Language, catalogue
 from tests.support.console_site import ConsoleSite
 
@@ -60,7 +60,7 @@ class Words:
         return text
 
     def press(self, where: Page | Locator, key: str, **values: str) -> None:
-        where.get_by_role("button", name=self(key, **values), exact=True).first.press("Enter")
+        press(where.get_by_role("button", name=self(key, **values), exact=True).first)
 
 
 @pytest.fixture
@@ -99,13 +99,15 @@ def test_a_version_counts_after_the_number_of_its_devices_was_typed(
     button = dialog.get_by_role("button", name=words("agents.publish"), exact=True)
     expect(button).to_be_disabled()
     dialog.get_by_role("textbox").fill(str(number))
-    button.press("Enter")
-    expect(dialog).to_have_count(0)
-    assert read(site, "/agents/1")["live"] == 3
-    words.press(page, "undo")
-    expect(page.get_by_text(words("agents.version", number="2")).first).to_be_visible()
+    with lasting_messages(page):
+        press(button)
+        expect(dialog).to_have_count(0)
+        assert read(site, "/agents/1")["live"] == 3
+        words.press(page, "undo")
+        expect(page.get_by_text(words("agents.version", number="2")).first).to_be_visible()
     go(page, "#/agents/1/versions")
-    words.press(page, "agents.rollback")
+    newest = page.locator("section", has_text=words("agents.version", number="3"))
+    words.press(newest.last, "agents.rollback")
     expect(dialog.locator(".stat")).to_contain_text(str(number))
     dialog.get_by_role("textbox").fill(str(number))
     site.run(site.ask("POST /v1/agents/1:assign", json={"site": True, "most": 10_000}))
@@ -138,7 +140,7 @@ def test_before_an_agent_is_deleted_it_is_said_what_its_devices_get(
     button = dialog.get_by_role("button", name=words("delete"), exact=True)
     expect(button).to_be_disabled()
     dialog.get_by_role("textbox").fill("concierge")
-    button.press("Enter")
+    press(button)
     expect(dialog).to_have_count(0)
     assert [one["name"] for one in read(site, "/agents")["items"]] == ["teacher"]
     go(page, f"#/agents/{teacher}")
@@ -154,18 +156,22 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
     dialog = page.get_by_role("dialog")
     new = [site.macs[10], site.macs[11]]
     go(page, "#/groups/2")
-    field = page.get_by_label(words("groups.add-macs")).first
+    field = page.get_by_role("textbox", name=words("groups.add-macs"), exact=True)
     field.fill(" ".join(new))
     field.press("Enter")
     counts = site.run(site.ask("POST /v1/groups/2:preview", json={"add": new}))
     assert counts["changing"] in (1, 2)
     expect(dialog.locator(".stat")).to_contain_text(str(counts["changing"]))
     assert len(read(site, "/groups/2/members")["items"]) == 6
-    words.press(dialog, "save")
-    expect(dialog).to_have_count(0)
-    assert len(read(site, "/groups/2/members")["items"]) == 8
-    words.press(page, "undo")
-    expect(page.locator("table").get_by_text(new[0])).to_have_count(0)
+    with lasting_messages(page):
+        words.press(dialog, "save")
+        expect(dialog).to_have_count(0)
+        assert len(read(site, "/groups/2/members")["items"]) == 8
+        # What was added is shown before it is taken back: else nothing tells that it went.
+        added = page.locator("table").get_by_text(new[0])
+        expect(added).to_be_visible()
+        words.press(page, "undo")
+        expect(added).to_have_count(0)
     assert len(read(site, "/groups/2/members")["items"]) == 6
     # The query of a group: who leaves it and who joins.
     go(page, "#/groups/1")
@@ -193,7 +199,7 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
 
 def test_a_group_without_an_agent_changes_at_once(page: Page, site: ConsoleSite, words: Words) -> None:
     go(page, "#/groups/2")
-    field = page.get_by_label(words("groups.add-macs")).first
+    field = page.get_by_role("textbox", name=words("groups.add-macs"), exact=True)
     field.fill(site.macs[10])
     field.press("Enter")
     expect(page.get_by_text(site.macs[10])).to_be_visible()
@@ -201,6 +207,7 @@ def test_a_group_without_an_agent_changes_at_once(page: Page, site: ConsoleSite,
     words.press(page, "delete")
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text(words("groups.delete-about"))).to_be_visible()
+    expect(dialog.get_by_role("button", name=words("delete"), exact=True)).to_be_enabled()
     expect(dialog.locator(".stat")).to_have_count(0)
 
 

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Visitor, running_browser, sideways, unnamed
-from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, missed_by_keyboard, moving
-from tests.support.console_page import sign_in
+from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, missed_by_keyboard, moving, settle
+from tests.support.console_page import press, sign_in
 from tests.support.console_places import DIALOGS, LOCALES, PLACES, WIDTHS, Language, opened, opener_of, show
 from tests.support.console_site import ConsoleSite
 from tests.support.npm_package import NoPackage, read_package
@@ -59,6 +59,7 @@ def enter(browser: Browser, site: ConsoleSite, **options: Any) -> tuple[Visitor,
 
 def faults_of(page: Page, language: Language) -> Iterator[str]:
     """Yield what is wrong with what a page shows; axe was loaded for the English one."""
+    settle(page)
     if language == "en":
         yield from page.evaluate(_VIOLATIONS)
     yield from unnamed(page)
@@ -110,7 +111,7 @@ def test_a_dialog_keeps_the_focus_until_escape_gives_it_back(browser: Browser, s
     faults: list[str] = []
     for dialog in DIALOGS:
         name, opener = f"{dialog.place}, {dialog.opener}", opener_of(page, dialog, "en")
-        opener.press("Enter")
+        press(opener)
         box = opened(page)
         if not page.evaluate(_IN_DIALOG):
             faults.append(f"{name}: the focus stays outside")
@@ -136,6 +137,8 @@ def test_the_menu_of_a_phone_opens_and_closes_by_the_keyboard(browser: Browser, 
     expect(side).to_be_hidden()
     expect(menu).to_be_focused()
     menu.press("Enter")
+    # It gets the focus after it was drawn.
+    expect(side.get_by_role("link").first).to_be_focused()
     side.get_by_role("link", name="Devices").press("Enter")
     expect(side).to_be_hidden()
     expect(page.get_by_role("main")).to_be_focused()

@@ -14,7 +14,7 @@ from fleet.adapters.files.operator_tokens import OperatorTokens
 from fleet.adapters.redis.keys import Keys
 from fleet.core.permissions import SCOPES
 from tests.support.browser import Visitor, running_browser
-from tests.support.console_page import go, open_with_token
+from tests.support.console_page import follow_events, go, open_with_token
 from tests.support.migrated import migrated_sqlite
 from tests.support.ports import LOOPBACK, free_port
 from tests.support.process import accepts, running
@@ -92,6 +92,7 @@ def test_a_killed_control_is_told_and_nothing_that_happened_meanwhile_is_missed(
         go(page, "#/live?view=events")
         told = page.get_by_text("The connection to the server is lost.")
         called = page.locator(".log-line").filter(has_text="tool.called")
+        follow_events(page)
         control.write("before")
         expect(called.filter(has_text="tool before")).to_have_count(1, timeout=LIMIT * 1000)
         control.kill()

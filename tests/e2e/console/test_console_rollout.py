@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from fleet.adapters.redis.devices.tools import pack_tools
 from tests.support.browser import Visitor, running_browser
-from tests.support.console_page import go, sign_in
+from tests.support.console_page import follow_events, go, lasting_messages, sign_in
 from tests.support.console_site import HOSTILE, TOOLS, ConsoleSite
 from tests.support.job_site import JobSite
 from tests.support.offered_firmware import image_of
@@ -39,6 +39,7 @@ def page(desk: tuple[Visitor, Page]) -> Iterator[Page]:
     visitor, page = desk
     go(page, "#/system")
     expect(page.get_by_role("heading", name="System", level=1)).to_be_visible()
+    follow_events(page)
     yield page
     # Chromium itself notes each answer that refuses something.
     assert [text for text in visitor.complaints if "status of 4" not in text] == []
@@ -164,8 +165,9 @@ def test_the_volume_of_a_group_is_set_by_a_canary_that_halts(page: Page, site: C
     assert "owned" not in page.title()
 
     # No event tells of single devices.
-    page.get_by_role("button", name="Retry failures").click()
-    expect(page.get_by_text("Failures are tried again once you continue the job")).to_be_visible()
+    with lasting_messages(page):
+        page.get_by_role("button", name="Retry failures").click()
+        expect(page.get_by_text("Failures are tried again once you continue the job")).to_be_visible()
     site.run(leader.step())
     expect(page.get_by_role("button", name=re.compile("^Waiting"))).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("^Error"))).to_have_count(0)

@@ -13,7 +13,7 @@ from fleet.adapters.sql.device_copies import DeviceCopyRows
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.core.device_facts import DeviceFacts
 from tests.support.browser import Visitor, running_browser
-from tests.support.console_page import go, sign_in
+from tests.support.console_page import follow_events, go, lasting_messages, sign_in
 from tests.support.console_site import ConsoleSite
 from tests.support.control_server import FULL
 from tests.support.openai_server import Answer, OpenAiServer, run_openai_server
@@ -30,6 +30,13 @@ HEAR = """() => {
   };
 }"""
 """Notes how many seconds each sound has that the page plays."""
+CLICK_AT_ONCE = """(name) => new MutationObserver((_, watch) => {
+  const button = document.querySelector(name);
+  if (!button) return;
+  watch.disconnect();
+  button.click();
+}).observe(document.body, { childList: true, subtree: true })"""
+"""Clicks on something as soon as it is drawn."""
 SOUND = b"\x00\x20\x00\xe0" * 6_000
 """Half a second at 24 kHz."""
 
@@ -116,6 +123,7 @@ def test_the_console_leads_from_a_code_to_the_first_conversation(visitor: Visito
         expect(page.get_by_role("heading", name="Connect your first device")).to_be_visible()
         expect(page.get_by_text("None yet.")).to_be_visible()
         expect(page.get_by_role("link", name="First device", exact=True)).to_be_visible()
+        follow_events(page)
         new.run(DeviceRows(new.stage.database, 1).add([NewDevice(MAC, name="Kitchen")]))
         new.run(new.let("device.registered", MAC))
         expect(page.get_by_role("link", name="Kitchen")).to_be_visible()
@@ -166,9 +174,9 @@ def test_steps_are_skipped_and_found_again_and_a_token_makes_the_owner(visitor: 
         page = visitor.open(f"{site.url}/console/")
         expect(page.get_by_text("There is no account yet.")).to_be_visible()
         sign_in(page)
+        # At once: before anything else happens that was asked for while the step was drawn.
+        page.evaluate(CLICK_AT_ONCE, ".actions .quiet")
         go(page, "#/start")
-        expect(page.get_by_role("heading", name="The owner of this server")).to_be_visible()
-        page.get_by_role("button", name="Skip").click()
         expect(page.get_by_role("heading", name="Your models")).to_be_visible()
         page.get_by_role("link", name="Owner –").click()
         page.get_by_role("textbox", name="Name").fill("ling")
@@ -190,8 +198,9 @@ def test_a_device_shows_a_code_is_accepted_and_its_conversation_is_read_along(vi
         [shown] = (site.run(site.ask("GET /v1/devices:waiting")))["items"]
         # A list that is read late must not offer what was decided.
         page.route("**/v1/devices:waiting*", lambda route: route.fulfill(json={"items": [shown], "next": None}))
-        page.get_by_role("button", name="Accept").first.click()
-        expect(page.get_by_text(f"{site.macs[1]} was added")).to_be_visible()
+        with lasting_messages(page):
+            page.get_by_role("button", name="Accept").first.click()
+            expect(page.get_by_text(f"{site.macs[1]} was added")).to_be_visible()
         expect(page.get_by_role("link", name=site.macs[1])).to_have_count(0)
         following(page, "The first conversation")
         expect(page.get_by_text("Watching")).to_be_visible()
@@ -199,6 +208,7 @@ def test_a_device_shows_a_code_is_accepted_and_its_conversation_is_read_along(vi
         site.run(site.watched(mac))
         site.run(site.say(mac, "turn.heard", text="Good morning!", language="en", turn="t", session="s"))
         expect(page.get_by_role("log").get_by_text("Good morning!")).to_be_visible()
+        follow_events(page)
         # All devices hang up: what was said stays.
         page.route("**/v1/devices?*filter=online*", lambda route: route.fulfill(json={"items": [], "next": None}))
         with page.expect_response("**/v1/devices?*filter=online*"):

@@ -16,6 +16,7 @@ from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.records.turns import Turn
 from tests.support.browser import Visitor, running_browser
+from tests.support.console_page import lasting_messages
 from tests.support.fleet_process import FleetProcess, fleet_up
 from tests.support.openai_server import Answer, Request, run_openai_server, spoken
 from tests.support.recordings import recordings
@@ -107,8 +108,9 @@ class Stranger:
         self.page.get_by_role("dialog").get_by_role("button", name="Add").click()
         self.page.get_by_role("textbox", name="Prompt").fill(PROMPT)
         self.page.get_by_role("combobox", name="Voice").fill(VOICE)
-        self.page.get_by_role("button", name="Save the draft").click()
-        expect(self.page.get_by_text("The draft is saved")).to_be_visible(timeout=LIMIT)
+        with lasting_messages(self.page):
+            self.page.get_by_role("button", name="Save the draft").click()
+            expect(self.page.get_by_text("The draft is saved")).to_be_visible(timeout=LIMIT)
         self.page.get_by_role("button", name="Publish").click()
         self.page.get_by_role("dialog").get_by_role("button", name="Publish").click()
         expect(self.page.get_by_role("dialog")).to_have_count(0, timeout=LIMIT)

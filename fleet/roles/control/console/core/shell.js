@@ -1,5 +1,5 @@
 // The frame of all pages: navigation, who is signed in, the state of the stream of events, and the page of the address.
-import { classes, html, put, useEffect, useNone, useRef, useSignal } from "./ui.js";
+import { classes, html, put, useEffect, useLayoutEffect, useNone, useRef, useSignal } from "./ui.js";
 import { stream } from "./events.js";
 import { t } from "./i18n.js";
 import { place, to } from "./router.js";
@@ -53,9 +53,9 @@ export function Shell() {
   const open = useSignal(false), main = useRef(/** @type {HTMLElement|null} */ (null)), first = useRef(true);
   const [name = "overview", ...parts] = place.value.path;
   const known = PAGES.flatMap(([, pages]) => pages).find(([one]) => one === name);
-  useEffect(() => {
+  useLayoutEffect(() => {
     open.value = false;
-    // A new page begins at its top, and a screen reader begins there, too.
+    // A new page begins at its top, and a screen reader begins there, too: before anybody can type into a field of it.
     if (!first.current) { scrollTo(0, 0); main.current?.focus({ preventScroll: true }); }
     first.current = false;
   }, [name, parts.join("/")]);

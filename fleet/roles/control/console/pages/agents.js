@@ -95,7 +95,8 @@ function Try({ id }) {
     const question = text.value;
     const answer = await ask(`POST /agents/${id}:try`, { body: { text: question } });
     said.value = [...said.value, { question, ...answer }];
-    text.value = "";
+    // The next question may have been begun meanwhile.
+    if (text.value === question) text.value = "";
   });
   return html`<${Card} title=${t("agents.tab.try")}><div class="stack"><p class="muted">${t("agents.try-about")}</p>
     <div class="talk" role="log" aria-label=${t("agents.tab.try")}>${said.value.map((one, place) => html`<div

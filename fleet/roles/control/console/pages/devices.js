@@ -1,6 +1,6 @@
 // All devices: a query, what it finds, and what is done with all of it.
 import { ago, Badge, Button, Card, Empty, Fault, get, go, Head, html, Icon, LinkButton, Loading, may, number,
-  put, save, t, to, useEffect, useEvents, useMemo, useNone, useRef, useSignal } from "../kit.js";
+  put, save, t, to, useEffect, useEvents, useLayoutEffect, useMemo, useNone, useRef, useSignal } from "../kit.js";
 import { AddDevice, Waiting } from "../parts/admit.js";
 import { both, Filter, quoted } from "../parts/filter.js";
 import { Device } from "./device.js";
@@ -95,7 +95,7 @@ function List({ query }) {
   const marked = useSignal(/** @type {Map<string, any>} */ (new Map())), all = useSignal(false),
     open = useSignal(false), adding = useSignal(false);
   const height = useHeight();
-  useEffect(() => { marked.value = new Map(); all.value = false; }, [filter]);
+  useLayoutEffect(() => { marked.value = new Map(); all.value = false; }, [filter]);
   useEvents(["device.online", "device.offline", "device.registered", "device.bound"], (events) => {
     if (events.some((one) => one.kind === "gap" || one.kind === "events.lost")) return again();
     const online = new Map(events.filter((one) => one.kind.endsWith("line")).map((one) => [one.device, one]));
@@ -200,5 +200,5 @@ function useHeight() {
 }
 
 export default function Devices({ parts, query }) {
-  return parts.length ? html`<${Device} mac=${parts[0]} tab=${parts[1]} />` : html`<${List} query=${query} />`;
+  return parts.length ? html`<${Device} key=${parts[0]} mac=${parts[0]} tab=${parts[1]} />` : html`<${List} query=${query} />`;
 }

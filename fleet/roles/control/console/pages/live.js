@@ -37,7 +37,7 @@ export default function Live({ query }) {
     return true;
   }, []);
   useEvents(["session", "turn", "device.offline"], (events) => {
-    if (events.some((one) => one.kind === "gap")) first.again();
+    if (!first.data || events.some((one) => one.kind === "gap")) first.again();
     else talkers.value = follow(talkers.value, events);
   }, 300);
   const shown = [...talkers.value.values()].sort((a, b) => Number(b.talking) - Number(a.talking)

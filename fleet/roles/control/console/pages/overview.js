@@ -35,7 +35,7 @@ function useTurns() {
     return true;
   }, []);
   useEvents(["turn"], (events) => {
-    if (events.some((one) => one.kind === "gap")) first.again();
+    if (!first.data || events.some((one) => one.kind === "gap")) first.again();
     else add(events);
   }, 1_000);
   return turns.value;

@@ -1,6 +1,6 @@
 // Leads through a new server: owner, models, language, the first device, the first conversation.
 import { ask, Badge, bound, Button, Card, Empty, Fault, Field, get, go, Head, html, LinkButton, Loaded, Loading, may,
-  me, Note, put, say, Select, span, t, TextInput, Time, to, useEffect, useEvents, useLoad, useNames, useNone, useSignal, useWork } from
+  me, Note, put, say, Select, span, t, TextInput, Time, to, useEffect, useEvents, useLayoutEffect, useLoad, useNames, useNone, useSignal, useWork } from
   "../kit.js";
 import { AddDevice, Waiting } from "../parts/admit.js";
 import { slim } from "../parts/agent-editor.js";
@@ -215,7 +215,7 @@ const SHOWN = { owner: OwnerStep, models: ModelsStep, language: LanguageStep, de
 export default function Start({ parts }) {
   const state = useStart(), first = state.open[0] ?? "owner";
   // In the address: a step that is done stays where it is until somebody goes on.
-  useEffect(() => { if (state.known && !STEPS.includes(parts[0])) go(["start", first], {}, true); }, [state.known,
+  useLayoutEffect(() => { if (state.known && !STEPS.includes(parts[0])) go(["start", first], {}, true); }, [state.known,
     parts[0]]);
   if (!state.known) return state.error ? html`<${Fault} error=${state.error} retry=${state.again} />` : html`<${Loading} />`;
   const step = STEPS.includes(parts[0]) ? parts[0] : first;

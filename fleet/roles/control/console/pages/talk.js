@@ -40,7 +40,7 @@ export default function Talk({ query }) {
         : html`<${Button} icon="stop" onClick=${() => voice.stop()}>${t("voice.stop")}<//>`}
         ${state === "speaking" && html`<${Button} kind="quiet" icon="pause" onClick=${() => voice.interrupt()}>${t("voice.hush")}<//>`}</div>
       ${voice.device.value && may("devices:read") && html`<p class="muted small"><a href=${to(["devices", voice.device.value])}>${t("voice.device")}</a></p>`}
-    </div><//><${Card} title=${t("voice.said")}><${Said} voice=${voice} off=${off} /><//></div>`;
+    </div><//><${Card} title=${t("voice.said")}><${Said} voice=${voice} off=${off || state === "opening"} /><//></div>`;
 }
 
 function Choice({ value, fixed, onValue }) {

@@ -83,7 +83,8 @@ export function DeviceTalk({ device, path }) {
       body: { text: asked.text } });
     const at = said.value.length;
     said.value = [...said.value, { ...asked, state }];
-    text.value = "";
+    // The next text may have been begun meanwhile.
+    if (text.value === asked.text) text.value = "";
     for (let turn = 0; turn < 60 && state.state === "accepted"; turn += 1) {
       await new Promise((resolve) => setTimeout(resolve, 1_000));
       state = await ask(`GET ${path}/turns/${part(state.id)}`);

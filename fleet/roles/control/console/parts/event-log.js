@@ -11,11 +11,11 @@ export function EventLog({ device = "", kinds = "", title, none }) {
   const found = useLoad(async (signal) => (await get("/events", { device, kinds, newest: true, limit: MOST },
     signal)).items.reverse(), [device, kinds]);
   useEvents(kinds ? kinds.split(",") : ["device", "session", "turn", "tool", "job"], (events) => {
-    if (events.some((one) => one.kind === "gap")) return found.again();
-    // What came while the list was read may be in both.
-    const known = new Set((found.data ?? []).map((one) => one.id));
+    // What came while the list was read may be missing in it.
+    if (!found.data || events.some((one) => one.kind === "gap")) return found.again();
+    const known = new Set(found.data.map((one) => one.id));
     const fresh = events.filter((one) => one.id && !known.has(one.id) && (!device || one.device === device)).reverse();
-    if (fresh.length && found.data) found.set([...fresh, ...found.data].slice(0, MOST));
+    if (fresh.length) found.set([...fresh, ...found.data].slice(0, MOST));
   }, 300);
   return html`<${Loaded} of=${found}>${(items) => html`<${Card} title=${title ?? t("device.tab.events")}>
     ${items.length === 0 ? html`<${Empty} icon="live" title=${t("events.none")}>${none ?? t("events.none-about")}<//>`

@@ -1,5 +1,5 @@
 // The line in which a query for devices is written: it suggests fields and values, and shows where an error is.
-import { Button, get, html, Icon, t, useEffect, useRef, useSignal } from "../kit.js";
+import { Button, get, html, Icon, t, useLayoutEffect, useRef, useSignal } from "../kit.js";
 
 const FIELDS = ["online", "board", "firmware", "state", "name", "mac", "serial", "agent", "group", "tool", "language",
   "notes", "last_seen", "last_boot", "first_seen"];
@@ -51,7 +51,8 @@ async function suggestions(text, caret) {
 export function Filter({ value, error, onQuery, children, label, action }) {
   const text = useSignal(value), shown = useSignal(/** @type {any[]} */ ([])), chosen = useSignal(-1);
   const box = useRef(/** @type {HTMLInputElement|null} */ (null)), asked = useRef(0);
-  useEffect(() => { text.value = value; }, [value]);
+  // Before anybody can type: an effect after the paint would take back the first letters.
+  useLayoutEffect(() => { text.value = value; }, [value]);
   const fault = error?.code === "bad-filter" && error.errors?.[0];
   const suggest = async () => {
     const turn = (asked.current += 1);

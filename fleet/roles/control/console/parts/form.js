@@ -1,6 +1,6 @@
 // Fields, and forms that are made from a JSON schema.
 import { cloneElement } from "preact";
-import { classes, html, useMemo, useNone, useSignal } from "../core/ui.js";
+import { classes, html, useMemo, useNone, useRef, useSignal } from "../core/ui.js";
 import { t } from "../core/i18n.js";
 
 let made = 0;
@@ -30,18 +30,22 @@ export const Check = ({ onValue, label, checked, ...rest }) =>
   html`<label class="check"><input type="checkbox" checked=${checked} ...${rest}
     onChange=${(event) => onValue(event.currentTarget.checked)} /><span>${label}</span></label>`;
 
-/** A whole number, or any number, as a text while it is written. */
-export const NumberInput = ({ onValue, value, ...rest }) =>
-  html`<input type="number" class="input number" value=${value ?? ""} ...${rest}
-    onInput=${(event) => onValue(event.currentTarget.value === "" ? null : event.currentTarget.valueAsNumber)} />`;
+/** @param {string} text */
+const numberOf = (text) => (text === "" ? null : Number(text));
+
+/** A whole number, or any number. What was typed stays, such as `-0` on the way to `-0.5`, also if it is drawn again. */
+export function NumberInput({ onValue, value, ...rest }) {
+  const typed = useRef("");
+  return html`<input type="number" class="input number" value=${numberOf(typed.current) === value ? typed.current
+    : value ?? ""} ...${rest} onInput=${(event) => onValue(numberOf(typed.current = event.currentTarget.value))} />`;
+}
 
 /** Without a value, the knob is in the middle. */
 function Range({ id, value, low, high, step, required, onValue, "aria-describedby": about }) {
   return html`<div class="range"><input type="range" id=${id} aria-describedby=${about} min=${low} max=${high}
     step=${step} value=${value ?? ""} onInput=${(event) => onValue(event.currentTarget.valueAsNumber)} />
-    <input type="number" class="input number" aria-label=${t("form.exact")} min=${low} max=${high} step=${step}
-      required=${required} value=${value ?? ""} onInput=${(event) => onValue(event.currentTarget.value === "" ? null
-      : event.currentTarget.valueAsNumber)} /></div>`;
+    <${NumberInput} aria-label=${t("form.exact")} min=${low} max=${high} step=${step} required=${required}
+      value=${value} onValue=${onValue} /></div>`;
 }
 
 function JsonInput({ id, value, onValue }) {

@@ -54,7 +54,9 @@ export function VirtualRows({ windows, total, label, height, begin = 0, draw, op
     top.value = box.scrollTop;
   }
   function scrolled() {
-    const box = /** @type {HTMLDivElement} */ (view.current);
+    const box = view.current;
+    // The browser tells of a scroll with its next frame: the list may be gone by then.
+    if (!box) return;
     const index = base.value + Math.floor(box.scrollTop / height);
     if (index > base.value + AREA - (AREA - STEP) / 2 && rows > base.value + AREA) shift(STEP);
     else if (base.value > 0 && index < base.value + (AREA - STEP) / 4) shift(-STEP);
