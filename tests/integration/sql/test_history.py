@@ -78,10 +78,12 @@ async def test_conversations_are_listed_and_searched(history: History, database:
 
 
 async def test_conversations_of_one_batch_are_listed_by_their_begin(history: History, database: Database) -> None:
-    turns = [("s0", "1"), ("s1", "1"), ("s0", "2"), ("s2", "1")]
+    def data(session: str, number: int) -> str:
+        return json.dumps({"turn": f"{session}-{number}", "user": "u", "session": session})
+
+    turns = ("s0", "s1", "s0", "s2")
     events = [
-        NewEvent(0, "1-0", BEGAN + at, "turn.answered", MAC, json.dumps({"turn": one + no, "user": "u", "session": one}))
-        for at, (one, no) in enumerate(turns)
+        NewEvent(0, "1-0", BEGAN + at, "turn.answered", MAC, data(session, at)) for at, session in enumerate(turns)
     ]
     await history.rows.store(events, {})
     assert await found(database, ConversationQuery()) == [["s2", "s1", "s0"]]
