@@ -28,6 +28,16 @@ TALKS: dict[Language, Talk] = {
     ),
 }
 """What the first device hears, calls and says."""
+_READABLE = """() => {
+  const drawn = [...'总览'].map((sign) => {
+    const draw = new OffscreenCanvas(40, 40).getContext('2d');
+    draw.font = '30px sans-serif';
+    draw.fillText(sign, 5, 32);
+    return draw.getImageData(0, 0, 40, 40).data.join();
+  });
+  return drawn[0] !== drawn[1];
+}"""
+"""Whether there is a font with Chinese characters: without one, all of them are the same box."""
 
 
 @pytest.mark.parametrize("language", LOCALES)
@@ -37,6 +47,7 @@ def test_pictures_are_written(tmp_path: Path, language: Language) -> None:
         visitor = Visitor(browser, locale=LOCALES[language], viewport=SIZE, reduced_motion="reduce")
         page = visitor.open(f"{site.url}/console/")
         expect(page.get_by_role("button").first).to_be_visible()
+        assert page.evaluate(_READABLE), "Install a Chinese font: scripts/setup --system fonts-wqy-zenhei"
         take_picture(browser, page, picture_of("sign-in", language, folder))
         sign_in(page)
         # What lies under the pointer would look chosen.
