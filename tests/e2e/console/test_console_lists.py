@@ -101,6 +101,21 @@ def test_no_column_of_the_devices_is_cut_in_a_window_of_any_width(visitor: Visit
         assert page.evaluate(_CUT) == [], width
 
 
+def test_no_word_of_a_devices_settings_is_broken(visitor: Visitor, site: ConsoleSite) -> None:
+    mac = site.macs[2]
+    site.run(
+        site.ask(f"PATCH /v1/devices/{mac}/desired", json={"desired": {"brightness": 40, "timezone": "Asia/Tokyo"}})
+    )
+    page = sign_in(visitor.open(f"{site.url}/console/"))
+    page.set_viewport_size({"width": 1200, "height": 750})
+    go(page, f"#/devices/{mac}/desired")
+    table = page.get_by_role("region", name="Settings")
+    expect(table).to_contain_text("Brightness")
+    assert table.evaluate("(one) => one.scrollWidth <= one.clientWidth"), "a column is cut"
+    for name in table.locator("strong").all():
+        assert name.evaluate("(one) => one.getClientRects().length") == 1
+
+
 def test_the_sign_in_has_the_width_of_a_form(visitor: Visitor, site: ConsoleSite) -> None:
     page = visitor.open(f"{site.url}/console/")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
