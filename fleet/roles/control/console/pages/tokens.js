@@ -21,7 +21,7 @@ export default function Tokens() {
       { name: t("tokens.used"), show: (one) => (one.last_used ? html`<${Time} at=${one.last_used} />` : html`<span
         class="muted">${t("never")}</span>`) },
       { name: t("jobs.expires"), wide: true, show: (one) => (one.expires ? html`<${Time} at=${one.expires} plain />`
-        : html`<span class="muted">${t("never")}</span>`) },
+        : html`<span class="muted">${t("tokens.endless")}</span>`) },
       { name: "", right: true, show: (one) => html`<${Button} kind="danger quiet" icon="trash"
         label=${t("tokens.revoke", { name: one.name })} onClick=${put(gone, one)} />` },
     ]} />
