@@ -11,7 +11,7 @@ from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.sealing import Sealer
 from fleet.adapters.speech.audio_input import AudioInput
-from fleet.adapters.speech.load import SpeechSettings
+from fleet.adapters.speech.load import SpeechSettings, offline_voices
 from fleet.adapters.speech.voice import Voice
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import audio, bounds
@@ -122,9 +122,10 @@ async def _announced(role: Edge, announcer: Announcer, drain_seconds: float) -> 
 def _announcer(resources: ProcessResources, role: Edge, public: tuple[str, int] | None) -> Announcer:
     """Bind the edge's port, and return what announces it."""
     _bind(role, resources.settings.udp_port)
+    voices = offline_voices(slice_of(resources.settings, SpeechSettings))
 
     def describe() -> EdgeRecord:
         host, port = public or ("", role.port)
-        return EdgeRecord(role.id, host, port, role.load, role.draining)
+        return EdgeRecord(role.id, host, port, role.load, role.draining, voices)
 
     return Announcer(Edges(resources.store), describe)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fleet.roles.control.routes.console import CONSOLE, pack, read_files
+from tests.support.documents import ROOT
 from tests.support.every import for_every
 from tests.support.npm_package import NoPackage, read_package
 
@@ -23,6 +24,7 @@ _KEY = re.compile(r'"([a-z][\w-]*(?:\.[\w-]+)*)"')
 _BUILT = re.compile(r"`([a-z][\w-]*\.[\w.-]*\$\{[^`]*\}[\w.-]*)`")
 """Keys that begin with a word: what begins with a value could be any text."""
 _ASKED = re.compile(r'\bt\(\s*"([\w.-]+)"')
+_EVENT = re.compile(r"`([a-z]+\.[a-z]+)`")
 _IMPORT = re.compile(r'(?:from|import)\s*\(?\s*"([^"]+)"')
 
 
@@ -54,6 +56,15 @@ def test_both_languages_have_the_same_texts_with_the_same_values() -> None:
 def test_chinese_texts_are_chinese() -> None:
     same = {key for key, text in catalogue("en").items() if catalogue("zh")[key] == text}
     assert same <= {"query.mac", "overview.p95", "filter.placeholder"}
+
+
+def test_every_kind_of_event_has_a_text() -> None:
+    guide = (ROOT / "docs/operating/events.md").read_text(encoding="utf-8")
+    table = guide.partition("## Kinds")[2].partition("\nThe data of a turn")[0]
+    kinds = {kind for row in table.splitlines() for kind in _EVENT.findall(row[1:].partition("|")[0])}
+    assert len(kinds) > 30
+    texts = {key.removeprefix("event.") for key in catalogue("en") if key.startswith("event.")}
+    assert texts == {kind.replace(".", "-") for kind in kinds}
 
 
 def test_every_text_is_used_and_every_text_that_is_asked_for_is_there() -> None:
@@ -125,11 +136,11 @@ def test_a_browser_gets_the_files_compressed() -> None:
     assert gzip.decompress(pack(page)) == page.body
 
 
-def test_browsers_get_no_comments_and_every_line_keeps_its_number() -> None:
+def test_browsers_get_neither_comments_nor_indents_and_every_line_keeps_its_number() -> None:
     files = read_files()
     for path in (*OWN, CONSOLE / "style.css"):
         written, sent = path.read_text(encoding="utf-8"), files[path.relative_to(CONSOLE).as_posix()].body.decode()
-        lines = list(zip(written.split("\n"), sent.split("\n"), strict=True))
+        lines = [(line.lstrip(" "), given) for line, given in zip(written.split("\n"), sent.split("\n"), strict=True)]
         kept = [line.strip() for line, given in lines if given == line]
         gone = [line.strip() for line, given in lines if given != line]
         assert all(given in ("", line) for line, given in lines), path.name

@@ -54,9 +54,10 @@ FIRST = mac_number("02:00:00:00:00:01")
 COUNT = 64
 SETTINGS = {"rate_control": "10000/100000", "http_public": "http://192.0.2.7:8002"}
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
-NAMES = ("Kitchen", "Lobby", "厨房", "Room 12", "前台", "Garden", "Workshop", "客厅", "Library", "Canteen")
+NAMES = ("Kitchen", "Lobby", "厨房", "Room", "前台", "Garden", "Workshop", "客厅", "Library", "Canteen")
 BOARDS = ("bread-compact-wifi", "esp-box-3", "m5stack-core-s3", "lichuang-dev")
 IMAGE_KINDS: tuple[ImageKind, ...] = ("firmware", "assets")
+VOICES = ("zf_own", "zf_xiaoxiao", "zm_yunxi")
 SITES = ("berlin", "shenzhen", "lyon")
 PUBLISHED = {"prompt": "You are the concierge of a hotel.\nAnswer briefly and politely.", "language": "en"}
 DRAFT = {**PUBLISHED, "prompt": f"{PUBLISHED['prompt']}\nOffer to call the reception.", "voice": {"speed": 1.1}}
@@ -165,13 +166,17 @@ class ConsoleSite:
             await Reminders(store).add(owner, mac, wanted)
         if self._texts is FRIENDLY:
             await self._let_connect(mac)
+            wish = {"desired": {"volume": 40, "theme": "dark"}, "policies": {"volume": "enforce"}}
+            await self.ask(f"PATCH /v1/devices/{mac}/desired", json=wish)
         await Activations(store).begin(self.macs[1], "00000000-0000-4000-8000-000000000001", "", with_code=True)
         await self._add_jobs()
 
     async def announce_edge(self) -> None:
         """Stand for a running edge."""
         while True:
-            await Edges(self.stage.services.store).announce(EdgeRecord("edge-b2", "203.0.113.7", 8884, 3))
+            await Edges(self.stage.services.store).announce(
+                EdgeRecord("edge-b2", "203.0.113.7", 8884, 3, voices=VOICES)
+            )
             if self._texts is FRIENDLY:
                 await self._announce_processes()
             await asyncio.sleep(1)
@@ -322,7 +327,8 @@ class ConsoleSite:
         site, tool = JobSite(self.stage.database, self.stage.services.store), "self.reboot"
         await site.lead()
         await site.connect(self.macs)
-        about = {"created": _now() - 3_600_000, "kind": "reboot", "tool": ""}
+        ending = {"expires": _now() + 86_400_000}
+        about = {"created": _now() - 3_600_000, "kind": "reboot", "tool": "", **ending}
         ok = await site.add_job(name="Restart the pilot devices", query="tag.floor=1", **about)
         stages = [{"count": 4, "min_success": 0.9, "min_sample": 4}, {"share": 0.5, "soak_seconds": 600}, {"share": 1}]
         policy = {"stages": stages, "rate": 1000, "window": 20, "halt_sample": 4}
@@ -339,6 +345,7 @@ class ConsoleSite:
                 query=f"board={BOARDS[0]}",
                 image=image,
                 created=_now() - 1_800_000,
+                **ending,
                 **order,
             )
             await site.prepare()
@@ -361,7 +368,8 @@ def _turns(
         stages = {"heard": heard, "first_token": token, "first_sentence": token + 160, "written": token + 900}
         kind = "turn.failed" if draw.random() < 0.04 else "turn.answered"
         turn = f"{session}-{number}"
-        data = {"turn": turn, "session": session, "agent": "concierge", "language": "en", "stages": stages}
+        language = "en" if user.isascii() else "zh"
+        data = {"turn": turn, "session": session, "agent": "concierge", "language": language, "stages": stages}
         data |= {"user": user, "answer": answer, "speech_ms": 1800, "input_tokens": 640, "output_tokens": 48}
         yield at + number * 9_000 + 4_000, kind, mac, {**data, "tools": ["set_volume"] if "四十" in answer else []}
         spoken = {"turn": turn, "first_audio_ms": heard + token + 420, "spoken_ms": 3200, "interrupted": False}

@@ -82,7 +82,12 @@ class JobSite:
         return await ImageRows(self.database, 1).add(NewImage(kind, board, version, "ab" * 32, 9, NOW, "token:test"))
 
     async def add_job(
-        self, tenant: int = 1, created: int | None = None, image: ImageRow | None = None, **fields: Any
+        self,
+        tenant: int = 1,
+        created: int | None = None,
+        image: ImageRow | None = None,
+        expires: int = 2**45,
+        **fields: Any,
     ) -> JobRow:
         asked = JobRequest.model_validate({"name": "j", "query": "", "tool": "self.audio_speaker.set_volume", **fields})
         at = NOW if created is None else created
@@ -96,7 +101,7 @@ class JobSite:
                 policy=asked.policy.model_dump(),
                 created=at,
                 created_by="token:test",
-                expires=2**45,
+                expires=expires,
             )
         )
 

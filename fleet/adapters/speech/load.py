@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from fleet.adapters.contained import ContainedAsr, ContainedTts
 from fleet.adapters.plugins import load_plugin
 from fleet.adapters.speech.asr_filtered import FilteredAsr
+from fleet.adapters.speech.model_files import list_voices
 from fleet.adapters.speech.turn_silence import SilenceTurnDetector
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.core.ports import Asr, AsrFactory, ProviderOptions, Tts, TtsFactory, TurnDetector
@@ -103,7 +104,7 @@ def load_tts(settings: SpeechSettings) -> Tts:
     Raises:
         ConfigError: A setting is wrong, or the plugin or the offline set is missing.
     """
-    name = settings.tts_provider or ("openai" if settings.tts_base_url else "offline")
+    name = _tts_provider(settings)
     if name in TTS_PROVIDERS:
         return ContainedTts(TTS_PROVIDERS[name](settings))
     factory: TtsFactory = load_plugin("TTS_PROVIDER", name, "fleet.tts", TTS_PROVIDERS)
@@ -117,6 +118,15 @@ def load_tts(settings: SpeechSettings) -> Tts:
         seconds=settings.tts_timeout,
     )
     return ContainedTts(factory(options))
+
+
+def offline_voices(settings: SpeechSettings) -> tuple[str, ...]:
+    """Return the names of the Chinese offline voices; none if another engine speaks."""
+    return list_voices(settings.model_dir) if _tts_provider(settings) == "offline" else ()
+
+
+def _tts_provider(settings: SpeechSettings) -> str:
+    return settings.tts_provider or ("openai" if settings.tts_base_url else "offline")
 
 
 def spoken_languages(settings: SpeechSettings) -> tuple[str, ...]:

@@ -120,8 +120,14 @@ def find_voice(name: str, model_dir: Path | None) -> Path:
     path = own or VOICES / f"{name}{VOICE_SUFFIX}"
     if path.parent in {VOICES, model_dir} and path.is_file():
         return path
-    known = ", ".join(sorted(file.name.removesuffix(VOICE_SUFFIX) for file in VOICES.glob(f"*{VOICE_SUFFIX}")))
+    known = ", ".join(list_voices(model_dir))
     raise ConfigError(f"no voice {name!r}; choose of {known}, or put {name}{VOICE_SUFFIX} into FLEET_MODEL_DIR")
+
+
+def list_voices(model_dir: Path | None) -> tuple[str, ...]:
+    """Return the names of the Chinese voices that there are."""
+    files = [file for folder in (VOICES, model_dir) if folder for file in folder.glob(f"*{VOICE_SUFFIX}")]
+    return tuple(sorted({file.name.removesuffix(VOICE_SUFFIX) for file in files}))
 
 
 def require(module: str) -> ModuleType:

@@ -84,7 +84,9 @@ class TurnWrites:
     async def _write_turns(self) -> None:
         known = {(one.mac, one.session): one for one in reversed(self._turns)}
         begin = insert_if_absent(CONVERSATION, is_sqlite=self._is_sqlite)
-        await self._connection.execute(begin, [_conversation(one) for one in known.values()])
+        # The number of a conversation is its place in lists: a batch may hold what happened while control was away.
+        new = sorted(known.values(), key=lambda one: one.at)
+        await self._connection.execute(begin, [_conversation(one) for one in new])
         key = tuple_(CONVERSATION.c.mac, CONVERSATION.c.session)
         found = select(CONVERSATION.c.mac, CONVERSATION.c.session, CONVERSATION.c.id).where(key.in_(list(known)))
         numbers = {(mac, session): number for mac, session, number in await self._connection.execute(found)}

@@ -38,6 +38,11 @@ _PHRASES: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
 LANGUAGES = frozenset(_PHRASES["failed"])
 """Codes of the languages of the sentences."""
 
+_HAN: Final = re.compile(r"[㐀-䶿一-鿿]")
+_LATIN: Final = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
+_OTHER: Final = re.compile(r"(?![A-Za-z㐀-䶿一-鿿])[^\W\d_]")
+"""Letters of other languages: kana, umlauts, Cyrillic."""
+
 
 def phrase(name: Phrase | PhotoPhrase | ReminderPhrase, language: str) -> str:
     """Return a sentence in a language; English where it is not known."""
@@ -48,6 +53,17 @@ def phrase(name: Phrase | PhotoPhrase | ReminderPhrase, language: str) -> str:
 def known_language(*wanted: str) -> str:
     """Return the first of some languages that has the sentences; English if none has."""
     return next((one for one in wanted if one in LANGUAGES), "en")
+
+
+def written_language(text: str) -> str:
+    """Return the language of a text that nobody named, if the sentences have it; empty if its script is of neither.
+
+    What is more counts, Chinese characters or words in Latin letters: people name things in other languages.
+    """
+    chinese, latin = len(_HAN.findall(text)), len(_LATIN.findall(text))
+    if _OTHER.search(text) or not (chinese or latin):
+        return ""
+    return "zh" if chinese >= latin else "en"
 
 
 @lru_cache(maxsize=64)  # every session asks

@@ -11,13 +11,14 @@ class WorkerState(Shape):
 
 
 class EdgeState(Shape):
-    """An edge: its address for devices, its sessions, and whether it is stopping."""
+    """An edge: its address for devices, its sessions, whether it is stopping, its Chinese offline voices if any."""
 
     id: str
     host: str
     port: int
     sessions: int
     stopping: bool
+    voices: list[str]
 
 
 class DatabaseState(Shape):

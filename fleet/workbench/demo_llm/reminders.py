@@ -6,6 +6,7 @@ What somebody wants to be reminded of may be any words, so no comparison with th
 import re
 import unicodedata
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from fleet.workbench.demo_llm.arguments import Arguments
 from fleet.workbench.demo_llm.numbers import SECONDS, find_numbers, find_time
@@ -28,8 +29,19 @@ _DAILY = re.compile(r"\bevery (?:day|morning|evening)\b|\bdaily\b|每天|每日|
 _TOMORROW = re.compile(r"\btomorrow\b|明天|明早|明晚", re.IGNORECASE)
 
 
-def wish(text: str, offered: Collection[str]) -> Arguments | None:
-    """Return the arguments of the tool if a text wants a reminder, and the tool is offered; else None."""
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The arguments of the tool, and the language in which it was wished."""
+
+    arguments: Arguments
+    language: Language
+
+
+def wish(text: str, offered: Collection[str]) -> Wish | None:
+    """Return what a text wants to be reminded of, if the tool is offered; else None.
+
+    The words around the reason tell the language: "remind me in ten seconds to buy 豆浆" is said in English.
+    """
     plain = re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip(" .。!！?？")
     if TOOL not in offered:
         return None
@@ -37,7 +49,9 @@ def wish(text: str, offered: Collection[str]) -> Arguments | None:
         if found := form.search(plain):
             when = _when(found["when"].lower())
             if when:
-                return {"text": _what(found["what"], "zh" if re.search(f"[{HAN}]", plain) else "en"), **when}
+                around = plain[: found.start("what")] + plain[found.end("what") :]
+                language: Language = "zh" if re.search(f"[{HAN}]", around) else "en"
+                return Wish({"text": _what(found["what"], language), **when}, language)
     return None
 
 

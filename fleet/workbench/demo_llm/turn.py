@@ -86,8 +86,8 @@ def reply(said: Conversation, tools: Sequence[Tool], clock: Clock) -> Reply:
     told = None if said.done else answers.tell_clock(reading, clock())
     if told:
         return Reply(told)
-    if wished := _remind(said, tools, reading):
-        return wished
+    if reminded := _remind(said, tools):
+        return reminded
     plan = _make_plan(said.utterance, tools, said.earlier, said.last_answer)
     steps = plan if isinstance(plan, tuple) else ()
     calls = {call.name + call.written: call for step in steps if (call := _next_call(step, said))}
@@ -100,16 +100,16 @@ def reply(said: Conversation, tools: Sequence[Tool], clock: Clock) -> Reply:
     return Reply(answers.make_small_talk(reading, tools) or say("not_understood", reading.language))
 
 
-def _remind(said: Conversation, tools: Sequence[Tool], reading: Reading) -> Reply | None:
+def _remind(said: Conversation, tools: Sequence[Tool]) -> Reply | None:
     """Return the next message if a reminder is wanted, or None."""
-    arguments = reminders.wish(said.utterance, [tool.name for tool in tools])
-    if arguments is None:
+    wish = reminders.wish(said.utterance, [tool.name for tool in tools])
+    if wish is None:
         return None
-    result = said.result(reminders.TOOL, arguments)
+    result = said.result(reminders.TOOL, wish.arguments)
     if result is None:
-        return Reply(calls=(Call(reminders.TOOL, arguments),)) if said.may_call else None
-    told = reminders.tell(arguments, result, reading.language)
-    failure = answers.tell_failure(understand(reminders.TOOL, "", "{}"), result, reading.language)
+        return Reply(calls=(Call(reminders.TOOL, wish.arguments),)) if said.may_call else None
+    told = reminders.tell(wish.arguments, result, wish.language)
+    failure = answers.tell_failure(understand(reminders.TOOL, "", "{}"), result, wish.language)
     return Reply(told or failure)
 
 

@@ -91,7 +91,7 @@ def test_a_killed_control_is_told_and_nothing_that_happened_meanwhile_is_missed(
         page = open_with_token(visitor, control.url, control.token)
         go(page, "#/live?view=events")
         told = page.get_by_text("The connection to the server is lost.")
-        called = page.locator(".log-line").filter(has_text="tool.called")
+        called = page.locator(".log-line").filter(has_text="Tool called")
         follow_events(page)
         control.write("before")
         expect(called.filter(has_text="tool before")).to_have_count(1, timeout=LIMIT * 1000)

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from fleet.adapters.net.own_address import own_address
+from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.redis.shards.processes import Processes, ProcessRecord
 from fleet.adapters.sql import database as module
 from fleet.adapters.sql.database import Database
@@ -203,6 +204,7 @@ async def test_processes_brokers_and_what_waits_are_shown(stage: ControlStage) -
         for _ in range(messages):
             await store.client.xadd(store.keys.inbox(shard), {"m": "{}"})
     await store.client.xadd(store.keys.events(7), {"k": "device.online"})
+    await Edges(store).announce(EdgeRecord("e1", "203.0.113.7", 8884, 3, voices=("zf_own", "zm_yunxi")))
     found = (await stage.ask("GET /v1/system")).json()
     assert [(one["id"], one["role"], one["since"]) for one in found["processes"]] == [
         *(("p3", "api", "1970-01-01T00:00:01.000Z"), ("p2", "edge", "1970-01-01T00:00:01.000Z")),
@@ -210,6 +212,8 @@ async def test_processes_brokers_and_what_waits_are_shown(stage: ControlStage) -
     ]
     assert found["processes"][3]["faults"] == "broker"
     assert found["brokers"] == [{"address": broker, "connected": 2, "away": 1}]
+    (edge,) = found["edges"]
+    assert (edge["id"], edge["sessions"], edge["voices"]) == ("e1", 3, ["zf_own", "zm_yunxi"])
     assert (found["messages_waiting"], found["events_waiting"]) == (3, 1)
     assert found["lags"] == [
         {"shard": 5, "messages": 2, "events": 0},

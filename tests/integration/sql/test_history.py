@@ -77,6 +77,18 @@ async def test_conversations_are_listed_and_searched(history: History, database:
     assert SEARCHED >= 1000
 
 
+async def test_conversations_of_one_batch_are_listed_by_their_begin(history: History, database: Database) -> None:
+    def data(session: str, number: int) -> str:
+        return json.dumps({"turn": f"{session}-{number}", "user": "u", "session": session})
+
+    turns = ("s0", "s1", "s0", "s2")
+    events = [
+        NewEvent(0, "1-0", BEGAN + at, "turn.answered", MAC, data(session, at)) for at, session in enumerate(turns)
+    ]
+    await history.rows.store(events, {})
+    assert await found(database, ConversationQuery()) == [["s2", "s1", "s0"]]
+
+
 async def test_a_conversation_is_read_and_deleted_by_its_tenant_only(history: History, database: Database) -> None:
     await history.say("s1-1", "One")
     await history.say("s1-2", "Two")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -96,6 +97,21 @@ async def test_an_idle_device_is_told_what_the_model_set(stage: Scene) -> None:
     await make_due(stage)
     assert (await stage.device.hear_type("alert"))["message"] == f"Reminder: {TEXT}"
     await until_none(stage)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("十分钟后提醒我拿cake", f"提醒：{TEXT}"), ("remind me of the 蛋糕 in ten minutes", f"Reminder: {TEXT}")],
+)
+async def test_what_was_typed_is_told_in_its_own_language(stage: Scene, words: str, told: str) -> None:
+    session, turn = await stage.greet(), secrets.token_hex(8)
+    stage.llm.script = [asks("set_reminder", json.dumps({"text": TEXT, "in_seconds": 600})), says("Yes.")]
+    await stage.post(edge_messages.UtteranceEvent(device=stage.device.mac, session=session, turn=turn, text=words))
+    await stage.edge.next(edge_messages.StartAnswerCommand)
+    await stage.spoken()
+    await hang_up(stage, session)
+    await make_due(stage)
+    assert (await stage.device.hear_type("alert"))["message"] == told
 
 
 async def test_in_a_session_it_is_spoken_and_the_model_knows_of_it_later(stage: Scene) -> None:

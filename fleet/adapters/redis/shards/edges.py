@@ -10,13 +10,17 @@ from fleet.adapters.redis.client.store import Store
 
 @dataclass(frozen=True, slots=True)
 class EdgeRecord:
-    """An edge's announcement. An empty `host` means the host by which the device reached bootstrap."""
+    """An edge's announcement. An empty `host` means the host by which the device reached bootstrap.
+
+    `voices` names its Chinese offline voices; none if another engine speaks, or if the edge is older than this field.
+    """
 
     id: str
     host: str
     port: int
     load: int
     draining: bool = False
+    voices: tuple[str, ...] = ()
 
 
 class Edges:
@@ -28,7 +32,9 @@ class Edges:
     async def announce(self, edge: EdgeRecord) -> None:
         """Announce an edge; to be repeated at least every two seconds."""
         name = keys.edge(edge.id)
-        fields = {"host": edge.host, "port": edge.port, "load": edge.load, "drain": int(edge.draining)}
+        fields: dict[str, object] = {"host": edge.host, "port": edge.port, "load": edge.load}
+        # No name of a file has a slash.
+        fields |= {"drain": int(edge.draining), "voices": "/".join(edge.voices)}
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(name, mapping={field: str(value) for field, value in fields.items()})
         pipe.expire(name, keys.EDGE_SECONDS)
@@ -57,4 +63,5 @@ class Edges:
 
 
 def _edge(edge_id: str, record: dict[str, str]) -> EdgeRecord:
-    return EdgeRecord(edge_id, record["host"], int(record["port"]), int(record["load"]), record["drain"] == "1")
+    voices = tuple(filter(None, record.get("voices", "").split("/")))
+    return EdgeRecord(edge_id, record["host"], int(record["port"]), int(record["load"]), record["drain"] == "1", voices)

@@ -150,17 +150,17 @@ def _never_connected(known: DeviceView) -> Finding:
 
 
 def _presence(known: DeviceView, when: Callable[[int], str]) -> Finding:
-    since = when(known.at("presence")) if known.at("presence") else "at an unknown time"
+    since = f" since {when(known.at('presence'))}" if known.at("presence") else ""
     if known.record.get("on") == "1":
-        return ok("device.presence", f"connected since {since}", case="online")
+        return ok("device.presence", f"connected{since}", case="online")
     bye = known.traces.get("goodbye")
     if bye is not None and bye.words == "device" and abs(known.at("presence") - bye.at) <= _HANG_UP_SECONDS:
-        message = f"not connected since {since}: it hung up and disconnected, as py-xiaozhi and `fleet sim` do"
+        message = f"not connected{since}: it hung up and disconnected, as py-xiaozhi and `fleet sim` do"
         return ok("device.presence", message, case="hung-up")
     advice = (
         "The device is switched off, has no network, or cannot reconnect: look at its screen, and run `fleet doctor`"
     )
-    return problem("device.presence", f"not connected since {since}", advice, case="offline")
+    return problem("device.presence", f"not connected{since}", advice, case="offline")
 
 
 def _tools(known: DeviceView) -> Finding:

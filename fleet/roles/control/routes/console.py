@@ -28,6 +28,7 @@ _KINDS = {
 _POLICY = "Content-Security-Policy"
 _COMMENTS = re.compile(rb"^[ \t]*(?://[^\n]*|/\*.*?\*/[ \t]*)$", re.MULTILINE | re.DOTALL)
 """Comments with lines of their own."""
+_INDENTS = re.compile(rb"^[ \t]+", re.MULTILINE)
 _IMPORT_MAP = re.compile(r'<script type="importmap">(?P<text>.*?)</script>', re.DOTALL)
 
 
@@ -89,7 +90,7 @@ def pack(file: ConsoleFile) -> bytes:
 def _read(path: Path) -> ConsoleFile:
     body = path.read_bytes()
     if path.suffix in (".js", ".css") and path.parent.name != "vendor":
-        body = _without_comments(body)
+        body = _shortened(body)
     headers = {
         "Content-Type": _KINDS[path.suffix],
         "X-Content-Type-Options": "nosniff",
@@ -103,9 +104,9 @@ def _read(path: Path) -> ConsoleFile:
     return ConsoleFile(body, tag, tuple(headers.items()))
 
 
-def _without_comments(body: bytes) -> bytes:
-    """Return a file as browsers need it: comments are a tenth of the console. Every line keeps its number."""
-    return _COMMENTS.sub(lambda found: b"\n" * found[0].count(b"\n"), body)
+def _shortened(body: bytes) -> bytes:
+    """Return a file without comments and indents, an eighth of the console. Every line keeps its number."""
+    return _INDENTS.sub(b"", _COMMENTS.sub(lambda found: b"\n" * found[0].count(b"\n"), body))
 
 
 def _policy(html: str) -> str:

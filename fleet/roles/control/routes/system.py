@@ -78,7 +78,14 @@ def _site(settings: ControlSettings) -> SiteState:
 
 
 def _edge(edge: EdgeRecord) -> EdgeState:
-    return EdgeState(id=edge.id, host=edge.host, port=edge.port, sessions=edge.load, stopping=edge.draining)
+    return EdgeState(
+        id=edge.id,
+        host=edge.host,
+        port=edge.port,
+        sessions=edge.load,
+        stopping=edge.draining,
+        voices=list(edge.voices),
+    )
 
 
 def _process(one: ProcessRecord) -> ProcessState:

@@ -7,6 +7,7 @@ from fleet.adapters.tools.beside import ToolsBeside
 from fleet.adapters.tools.memory import memory_tools
 from fleet.adapters.tools.reminders import ReminderTools
 from fleet.core.server_tools import Caller, ServerTools
+from fleet.core.text.phrases import written_language
 from fleet.ground.local_time import own_zone
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
@@ -28,7 +29,7 @@ def server_tools(
     tools, mac = resources.server_tools, heard.device
     if tools is not None and resources.settings.mcp_enabled:
         zone = own_zone(context.timezone, resources.settings.timezone)
-        language = caller.persona.language or heard.language
+        language = caller.persona.language or heard.language or written_language(heard.text)
         kept = TurnReminders(resources.reminders, shard.owner, mac, heard.turn, zone, language)
         tools = ToolsBeside(tools, ReminderTools(kept, lambda: datetime.now(UTC)).tools())
     if agent.remembers:

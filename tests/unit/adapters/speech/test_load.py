@@ -8,7 +8,7 @@ import pytest
 from fleet.adapters.contained import ContainedAsr, ContainedTts
 from fleet.adapters.speech.asr_filtered import FilteredAsr
 from fleet.adapters.speech.asr_openai import OpenAiAsr
-from fleet.adapters.speech.load import load_asr, load_tts, load_turn_detector, spoken_languages
+from fleet.adapters.speech.load import load_asr, load_tts, load_turn_detector, offline_voices, spoken_languages
 from fleet.adapters.speech.tts_openai import OpenAiTts
 from fleet.adapters.speech.turn_silence import SilenceTurnDetector
 from fleet.adapters.speech.turn_smart import SmartTurn
@@ -37,6 +37,13 @@ def test_endpoints_are_used_where_they_are_named() -> None:
     assert isinstance(asr, ContainedAsr) and isinstance(asr.inner, FilteredAsr)
     assert isinstance(asr.inner.inner, OpenAiAsr)
     assert isinstance(tts, ContainedTts) and isinstance(tts.inner, OpenAiTts)
+
+
+def test_only_the_offline_set_has_voices_to_tell(tmp_path: Path) -> None:
+    (tmp_path / "zf_own.f16.npy").write_bytes(b"x")
+    assert offline_voices(Settings(model_dir=tmp_path)) == ("zf_own", "zf_xiaoxiao", "zm_yunxi")
+    assert offline_voices(Settings(tts_base_url=URL)) == ()
+    assert offline_voices(Settings(tts_base_url=URL, tts_provider="offline")) == ("zf_xiaoxiao", "zm_yunxi")
 
 
 def test_the_turn_model_comes_with_the_package() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.adapters.speech.model_files import ModelFile, find_voice, opened, require
+from fleet.adapters.speech.model_files import ModelFile, find_voice, list_voices, opened, require
 from fleet.ground.errors import ConfigError
 
 CONTENT = b"first half, second half"
@@ -82,3 +82,4 @@ def test_an_unknown_voice_is_refused_and_the_known_ones_are_named(name: str, tmp
 def test_a_voice_in_the_model_folder_is_found(tmp_path: Path) -> None:
     (tmp_path / "zf_mine.f16.npy").write_bytes(b"x")
     assert find_voice("zf_mine", tmp_path) == tmp_path / "zf_mine.f16.npy"
+    assert list_voices(tmp_path) == ("zf_mine", *list_voices(None)) == ("zf_mine", "zf_xiaoxiao", "zm_yunxi")

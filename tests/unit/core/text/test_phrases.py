@@ -5,7 +5,15 @@ from typing import get_args
 
 import pytest
 
-from fleet.core.text.phrases import LANGUAGES, PHRASES, PhotoPhrase, choose_language, language_of, phrase
+from fleet.core.text.phrases import (
+    LANGUAGES,
+    PHRASES,
+    PhotoPhrase,
+    choose_language,
+    language_of,
+    phrase,
+    written_language,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +37,23 @@ def test_language(setting: str, choices: str, reported: str, language: str) -> N
 def test_a_text_that_is_no_locale_has_no_language() -> None:
     assert (language_of("zh_TW"), language_of("EN-us")) == ("zh", "en")
     assert [language_of(text) for text in ("../../en", "en\nx", "{}-en", "x" * 32)] == ["", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Don't forget the 豆浆 in ten minutes", "en"),
+        ("十秒后提醒我call Anna", "zh"),
+        ("十秒后", "zh"),
+        ("10:30", ""),
+        ("ケーキを出して", ""),
+        ("Напомни мне", ""),
+        ("Küche", ""),
+        ("", ""),
+    ],
+)
+def test_most_of_a_text_tells_its_language(text: str, language: str) -> None:
+    assert written_language(text) == language
 
 
 def test_every_phrase_is_there_in_every_language() -> None:

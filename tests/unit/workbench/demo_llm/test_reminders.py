@@ -47,6 +47,12 @@ TOOLS = (
             {"text": "时间到了。", "time": "07:30", "date": "tomorrow"},
             "好的，我会在07:30提醒你。",
         ),
+        (
+            "Remind me in ten seconds to buy 豆浆.",
+            {"text": "Buy 豆浆.", "in_seconds": 10},
+            "Okay, I will remind you in 10 seconds.",
+        ),
+        ("十秒后提醒我call Anna", {"text": "Call Anna。", "in_seconds": 10}, "好的，10秒后提醒你。"),
         ("设置一个两小时的倒计时", {"text": "时间到了。", "in_seconds": 7_200}, "好的，2小时后提醒你。"),
     ],
 )
@@ -61,6 +67,8 @@ def test_a_failure_is_told() -> None:
     full = "error: not done, this device has 20 reminders"
     calls, told = talk("remind me in 5 minutes to go", TOOLS, answers={"set_reminder": full})
     assert len(calls) == 1 and "this device has 20 reminders" in told
+    told = talk("remind me in 5 minutes to buy 豆浆", TOOLS, answers={"set_reminder": full})[1]
+    assert told.startswith("I could not")
 
 
 def test_what_is_no_wish_is_none_and_without_the_tool_nothing_is_set() -> None:

@@ -1,6 +1,6 @@
 // Requests to the public API. There is no other way in which the console learns or changes anything.
 import { authorized, refusing } from "./session.js";
-import { knows, t } from "./i18n.js";
+import { t, textOr } from "./i18n.js";
 
 /** An answer of the API that says no. */
 export class Problem extends Error {
@@ -16,7 +16,7 @@ export class Problem extends Error {
 
   /** What happened, in the viewer's language if it has words for it. */
   get words() {
-    return knows(`problem.${this.code}`) ? t(`problem.${this.code}`) : this.detail || t("problem.failed");
+    return textOr(`problem.${this.code}`, this.detail || t("problem.failed"));
   }
 }
 

@@ -41,8 +41,10 @@ function lacking(key) {
   return key;
 }
 
-/** @param {string} key */
-export const knows = (key) => key in texts.value;
+const knows = (key) => key in texts.value;
+
+/** The text of a key that may have none: a newer server names more. @param {string} key @param {string} otherwise */
+export const textOr = (key, otherwise) => (knows(key) ? t(key) : otherwise);
 
 const made = new Map();
 const maker = (kind, options) => {
@@ -63,9 +65,16 @@ export const moment = (value) => maker(Intl.DateTimeFormat, { dateStyle: "medium
 export const exact = (value) => maker(Intl.DateTimeFormat, { dateStyle: "full",
   timeStyle: "long" }).format(new Date(value));
 
+/** What shows how long ago something was reads it, so that it is drawn again while the page is seen. */
+const now = signal(Date.now());
+const tick = () => { if (!document.hidden) now.value = Date.now(); };
+setInterval(tick, 15_000);
+document.addEventListener("visibilitychange", tick);
+
 const STEPS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
   ["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]]);
 export function ago(value) {
+  now.value;
   const seconds = (new Date(value).getTime() - Date.now()) / 1000;
   const [unit, size] = STEPS.find(([, one]) => Math.abs(seconds) >= one) ?? ["second", 1];
   if (unit === "day" && Math.abs(seconds) > 14 * 86_400) return day(value);

@@ -38,7 +38,7 @@ function Make({ query: given }) {
         class="label">${t("announcements.ways")}</span>${WAYS.map((way) => html`<${Check} key=${way}
         label=${t(`announcements.way.${way}`)} checked=${ways.value.has(way)}
         onValue=${(on) => { const after = new Set(ways.value); if (on) after.add(way); else after.delete(way); ways.value = after; }} />`)}</div>
-      <div class="pair"><${Field} label=${t("life")}><${Select} ...${bound(life)} choices=${LIVES.map(([one, name]) => [one, t(`announcements.life.${name}`)])} /><//>
+      <div class="pair"><${Field} label=${t("life")}><${Select} ...${bound(life)} choices=${LIVES.map(([one, name]) => [one, t(`life.${name}`)])} /><//>
         <${Field} label=${t("jobs.quiet")} hint=${t("jobs.quiet-hint")}><${TextInput} ...${bound(quiet)} pattern=${QUIET.source} placeholder="22:00-07:00" /><//></div>
       ${error?.code !== "bad-filter" && html`<${Fault} error=${error} />`}
       <${Submit} work=${work} icon="speaker" disabled=${!fresh || !reached(preview)}>${t("announcements.go")}<//></form></div><//>

@@ -2,7 +2,7 @@
 import { ask, Badge, bound, Button, Card, Check, Choices, Confirm, Fault, FormDialog, get, go, Head, html, Icon, Loaded,
   may, moment, number, put, save, say, span, t, TextInput, Time, to, useLoad, useNames, useNone, useSignal, useWork }
   from "../kit.js";
-import { ConversationList } from "../parts/conversation-list.js";
+import { ConversationList, lengthOf } from "../parts/conversation-list.js";
 import { Waterfall } from "../parts/transcript.js";
 
 const SINCE = { day: 1, week: 7, month: 30 };
@@ -21,7 +21,7 @@ function List({ query }) {
       <${Button} type="submit" icon="search">${t("search")}<//>
       <${Choices} label=${t("time")} value=${query.since ?? ""}
         onValue=${(one) => wanted({ since: one })} choices=${[["", t("always")], ["day", t("since.day")], ["week",
-        t("since.week")], ["month", t("since.month")]]} /></form>
+        t("since.week")], ["month", t("life.month")]]} /></form>
     ${query.device && html`<div class="chips"><button type="button" class="chip" aria-pressed="true"
       onClick=${() => wanted({ device: "" })}>${query.device} <${Icon} name="close" small /></button></div>`}
     <${ConversationList} query=${{ words: query.words, device: query.device, since }} />`;
@@ -99,7 +99,7 @@ function One({ id }) {
       <dt>${t("query.agent")}</dt><dd>${conversation.agent || "–"}</dd><dt>${t("conversations.started")}</dt><dd>
         <${Time} at=${conversation.started} plain /></dd>
       <dt>${t("conversations.length")}</dt>
-        <dd>${span(Date.parse(conversation.ended) - Date.parse(conversation.started))}</dd></dl><//>
+        <dd>${lengthOf(conversation)}</dd></dl><//>
     <${Card}><div class="talk">${[...turns, ...more.value].map((turn) => html`<${Turn} key=${turn.id} turn=${turn}
       onRedact=${put(redacting, turn)} />`)}</div>
       <${Fault} error=${error.value} />${next.value !== null && html`<div class="more"><${Button}

@@ -56,7 +56,7 @@ function Board({ board, images, versions, onBack, onDelete }) {
     { filter: `board=${quoted(board)}` })}>${t("devices.count", { count: number(total) })}</a>`}>
     <${Rows} items=${images} label=${board} row=${(one) => one.id} columns=${[
       { name: t("firmware.version"), show: (one) => html`<strong class="mono nowrap">${one.version}</strong>` },
-      { name: t("firmware.kind"), show: (one) => html`<${Badge} kind=${one.kind === "firmware" ? "info"
+      { name: t("kind"), show: (one) => html`<${Badge} kind=${one.kind === "firmware" ? "info"
         : ""}>${t(`firmware.${one.kind}`)}<//>` },
       { name: t("firmware.runs"), show: running },
       { name: t("firmware.size"), wide: true, right: true, show: (one) => html`<span class="nowrap" title=${one.sha256}>${number(

@@ -1,6 +1,6 @@
 // Something on many devices: a few first, and not further once it goes wrong.
-import { ask, attempt, Badge, Button, Card, classes, Confirm, Empty, get, go, Head, html, knows, LinkButton,
-  ListTable, Loaded, may, Note, number, percent, put, save, say, span, t, Time, to, useEvents, useEvery,
+import { ask, attempt, Badge, Button, Card, classes, Confirm, Empty, get, go, Head, html, LinkButton,
+  ListTable, Loaded, may, Note, number, percent, put, save, say, span, t, textOr, Time, to, useEvents, useEvery,
   useGet, useList, useLoad, useSignal } from "../kit.js";
 import { GoBack, isOlder } from "../parts/images.js";
 import { JobWizard } from "../parts/job-wizard.js";
@@ -119,7 +119,7 @@ function One({ id, query }) {
 function reasonOf(reason) {
   const [, failed, count, share] = /^(\d+) of (\d+) failed, more than ([\d.e-]+)/.exec(reason) ?? [];
   if (share) return t("jobs.reason.failed", { failed, count, share: percent(Number(share), 1) });
-  return knows(`jobs.reason.${reason}`) ? t(`jobs.reason.${reason}`) : reason;
+  return textOr(`jobs.reason.${reason}`, reason);
 }
 
 /** The newest image of the board that is older than that of a rollout, and the way back to it. */

@@ -1,6 +1,6 @@
 // Signing in: with an account, with a token, or for the first time with the code that the server shows.
-import { Button, Choices, expired, Fault, Field, go, html, knows, Note, ownership, signIn, signInWithToken, t,
-  TextInput, useEffect, useRef, useSignal } from "../kit.js";
+import { Button, Choices, expired, Fault, Field, go, html, Note, ownership, signIn, signInWithToken, t,
+  TextInput, textOr, useEffect, useRef, useSignal } from "../kit.js";
 import { Appearance } from "../parts/appearance.js";
 
 /** @param {import("../core/session.js").Ownership} of @returns {string} what is to do while there is no account */
@@ -34,7 +34,7 @@ export function SignIn() {
       const refusal = fresh ? await signIn({ name, password, code })
         : way.value === "account" ? await signIn({ name, password, tenant })
         : (await signInWithToken(token)) ? "" : "wrong-token";
-      if (refusal) error.value = t(knows(`problem.${refusal}`) ? `problem.${refusal}` : "problem.failed");
+      if (refusal) error.value = textOr(`problem.${refusal}`, t("problem.failed"));
       // A code that was tried too often is void.
       if (refusal === "wrong-code") await look();
       if (!refusal && fresh && !location.hash) go(["start"]);

@@ -1,6 +1,6 @@
 // Talk to an agent from this page, by voice or in writing.
-import { ask, bound, Button, Card, classes, Empty, Fault, Field, get, Head, html, Icon, knows, may, Note, part, Select, t,
-  TextInput, to, useEffect, useList, useMemo, useNone, useRef, useSignal } from "../kit.js";
+import { ask, bound, Button, Card, classes, Empty, Fault, Field, get, Head, html, Icon, may, Note, part, Select, t,
+  TextInput, textOr, to, useEffect, useList, useMemo, useNone, useRef, useSignal } from "../kit.js";
 import { NoVoice, Voice } from "../core/voice.js";
 
 /** Give the page's device an agent, or that of the site. @param {string} agent @param {string} device */
@@ -27,8 +27,8 @@ export default function Talk({ query }) {
       error.value = fault instanceof NoVoice ? { words: t(fault.message) } : fault;
     }
   };
-  const state = voice.state.value, off = state === "off", key = `voice.ended-${voice.ended.value}`;
-  const reason = knows(key) ? t(key) : "";
+  const state = voice.state.value, off = state === "off";
+  const reason = textOr(`voice.ended-${voice.ended.value}`, "");
   return html`<${Head} title=${t("page.talk")} about=${t("voice.about")} />
     <div class="voice"><${Card}><div class="stack">
       ${may("agents:read", "agents:write") && html`<${Choice} ...${bound(agent)} fixed=${!off} />`}

@@ -21,7 +21,7 @@ export default function Tokens() {
       { name: t("tokens.used"), show: (one) => (one.last_used ? html`<${Time} at=${one.last_used} />` : html`<span
         class="muted">${t("never")}</span>`) },
       { name: t("jobs.expires"), wide: true, show: (one) => (one.expires ? html`<${Time} at=${one.expires} plain />`
-        : html`<span class="muted">${t("never")}</span>`) },
+        : html`<span class="muted">${t("tokens.endless")}</span>`) },
       { name: "", right: true, show: (one) => html`<${Button} kind="danger quiet" icon="trash"
         label=${t("tokens.revoke", { name: one.name })} onClick=${put(gone, one)} />` },
     ]} />
@@ -49,7 +49,7 @@ function Make({ onClose, again }) {
     action=${t("add")} disabled=${scopes.value.size === 0}>
     <div class="pair"><${Field} label=${t("query.name")} hint=${t("form.name-hint")}><${TextInput} ...${bound(name)} required pattern="[A-Za-z0-9._\\-]{1,63}" autofocus /><//>
       <${Field} label=${t("life")}><${Select} ...${bound(life)}
-        choices=${LIVES.map(([one]) => [one, t(`tokens.life.${one}`)])} /><//></div>
+        choices=${LIVES.map(([one]) => [one, t(`life.${one}`)])} /><//></div>
     <div class="field"><span class="label">${t("tokens.scopes")}</span><div class="row tight"><${Button}
       onClick=${() => { scopes.value = new Set(mine.filter((one) => READING.test(one))); }}>${t("tokens.read-only")}<//><${Button} onClick=${() => { scopes.value = new Set(mine); }}>${t("tokens.everything")}<//></div>
       <div class="scopes" role="group" aria-label=${t("tokens.scopes")}

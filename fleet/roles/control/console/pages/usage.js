@@ -4,7 +4,7 @@ import { Card, Choices, Empty, go, Head, html, Loaded, Note, number, Rows, short
 import { byDay, Chart } from "../parts/chart.js";
 
 const BY = ["agent", "device", "day"];
-const DAYS = { 7: "since.week", 30: "since.month", 90: "since.quarter" };
+const DAYS = { 7: "since.week", 30: "life.month", 90: "life.quarter" };
 const sum = (items, name) => items.reduce((whole, one) => whole + one[name], 0);
 
 export default function Usage({ query }) {

@@ -7,8 +7,14 @@ const NUMBERS = /** @type {[string, number, number, number][]} */ ([["history_me
   ["endpoint_ms", 200, 3_000, 10], ["endpoint_max_ms", 200, 3_000, 10], ["pause_ms", 60, 3_000, 10],
     ["filler_seconds", 0, 30, 0.5]]);
 
-/** Names of the Chinese voices of the machine itself. */
+/** The Chinese voices of the machine itself, where no edge can be asked. */
 const OFFLINE = ["zf_xiaoxiao", "zm_yunxi"];
+
+/** The voices that some edge has; none if an endpoint speaks on one of them, which may have any. @param {any[]} edges */
+function voicesOf(edges) {
+  const all = [...new Set(edges.flatMap((one) => one.voices))].sort();
+  return edges.every((one) => one.voices.length) ? all : [];
+}
 
 /** A document without what is left to the settings. @param {any} document @returns {any} */
 export function slim(document) {
@@ -21,6 +27,8 @@ export function slim(document) {
 export function AgentEditor({ agent, onSaved }) {
   const draft = useSignal(agent.draft), notes = useSignal(agent.notes);
   const providers = useLoad(async (signal) => (await get("/providers", { limit: 100 }, signal)).items, []);
+  const edges = useLoad(async (signal) => (may("system:read") ? (await get("/system", undefined, signal)).edges
+    : []), []);
   const set = (name, value) => { draft.value = { ...draft.value, [name]: value }; };
   const within = (part, name, value) => set(part, { ...draft.value[part], [name]: value });
   const changed = JSON.stringify([slim(draft.value), notes.value]) !== JSON.stringify([slim(agent.draft), agent.notes]);
@@ -34,7 +42,8 @@ export function AgentEditor({ agent, onSaved }) {
     choices=${[["", t("agents.by-settings")],
       ...(providers.data ?? []).filter((one) => one.kind === kind).map((one) => [one.name, one.name])]} /><//>`;
   const speaker = (providers.data ?? []).find((one) => one.name === draft.value.voice.provider);
-  const voices = speaker?.voices ?? (draft.value.voice.provider ? [] : OFFLINE), voice = draft.value.voice.name ?? "";
+  const own = edges.data?.length ? voicesOf(edges.data) : OFFLINE, voice = draft.value.voice.name ?? "";
+  const voices = speaker?.voices ?? (draft.value.voice.provider ? [] : own), usual = voices.join() === OFFLINE.join();
   return html`<form class="stack" onSubmit=${work.submit}><${Card} title=${t("agents.behaviour")}><div class="form">
       <${Field} label=${t("agents.prompt")} hint=${t("agents.prompt-hint")}><${TextArea} rows="10" maxlength="20000"
         value=${draft.value.prompt ?? ""} onValue=${(text) => set("prompt", text || null)} /><//>
@@ -52,8 +61,9 @@ export function AgentEditor({ agent, onSaved }) {
         <${Field} label=${t("agents.temperature")}><${NumberInput} min="0" max="2" step="0.05"
           value=${draft.value.chat.temperature} onValue=${(value) => within("chat", "temperature", value)} /><//></div>
       <div class="pair">${provider("recognition", "recognition")}${provider("voice", "voice")}
-        <${Field} label=${t("agents.voice")} hint=${voices === OFFLINE ? t("agents.voices-offline") : voices.length
-          ? t("agents.voices", { names: voices.slice(0, 6).join(", ") }) : undefined} fault=${voice && voices.length && !voices.includes(voice) && t("agents.voice-other")}><${TextInput}
+        <${Field} label=${t("agents.voice")} hint=${usual ? t("agents.voices-offline") : voices.length
+          ? t("agents.voices", { names: voices.slice(0, 6).join(", ") }) : undefined} fault=${voice && voices.length
+          && !voices.includes(voice) && t("agents.voice-other")}><${TextInput}
           list="voices" value=${voice}
           onValue=${(text) => within("voice", "name", text || null)} /><//><datalist id="voices">${voices.map((one) =>
           html`<option key=${one} value=${one}></option>`)}</datalist>

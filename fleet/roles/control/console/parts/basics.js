@@ -1,11 +1,8 @@
 // Small parts that every page uses.
-import { classes, html, signal, useEffect, useRef } from "../core/ui.js";
+import { classes, html, useEffect, useRef } from "../core/ui.js";
 import { ago, exact, moment, t } from "../core/i18n.js";
 import { to } from "../core/router.js";
 import { Icon } from "./icon.js";
-
-export const now = signal(Date.now());
-setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 15_000);
 
 export const Badge = ({ kind = "", children, dot = false }) =>
   html`<span class=${classes("badge", kind)}>${dot && html`<span class=${classes("dot", kind)}>
@@ -14,7 +11,6 @@ export const Badge = ({ kind = "", children, dot = false }) =>
 /** A time, by default as its distance from now. */
 export function Time({ at, plain = false }) {
   if (!at) return html`<span class="muted">–</span>`;
-  now.value;
   return html`<time datetime=${at} title=${exact(at)} class="nowrap">${plain ? moment(at) : ago(at)}</time>`;
 }
 

@@ -25,12 +25,12 @@ export function Commands({ path, mac }) {
     row=${(one) => one.id} aside=${html`<${Button} kind="quiet" icon="retry" label=${t("retry")}
     onClick=${found.again} />`}
     empty=${html`<${Empty} icon="tool" title=${t("commands.none")}>${t("commands.none-about")}<//>`} columns=${[
-    { name: t("commands.tool"), show: (one) => html`<div class="wrap"><code>${one.tool}</code><div
+    { name: t("query.tool"), show: (one) => html`<div class="wrap"><code>${one.tool}</code><div
       class="muted small wrap mono">${JSON.stringify(one.arguments)}</div></div>` },
     { name: t("query.state"), show: (one) => html`<${Badge} kind=${STATES[one.state]
       ?? ""}>${t(`execution.${one.state}`)}<//>${one.text && html`<div class="muted small wrap">${one.text}</div>`}` },
-    { name: t("commands.made"), wide: true, show: (one) => html`<${Time} at=${one.created} />` },
-    { name: t("commands.expires"), wide: true, show: (one) => html`<${Time} at=${one.expires} />` },
+    { name: t("jobs.created"), wide: true, show: (one) => html`<${Time} at=${one.created} />` },
+    { name: t("jobs.expires"), wide: true, show: (one) => html`<${Time} at=${one.expires} />` },
     { name: "", right: true, show: (one) => OPEN.includes(one.state) && may("devices:command") && html`<${Button}
       kind="quiet" icon="close" label=${t("commands.cancel", { tool: one.tool, id: one.id })}
       onClick=${() => cancel(one)} />` }]} />`;

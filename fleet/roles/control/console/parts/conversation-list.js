@@ -1,6 +1,12 @@
 // Conversations as a list.
 import { Empty, html, ListTable, span, t, Time, to, useList, useNames } from "../kit.js";
 
+/** From the end of the first turn to the end of the last one. */
+export function lengthOf({ started, ended }) {
+  const length = Date.parse(ended) - Date.parse(started);
+  return length > 0 ? span(length) : "–";
+}
+
 export function ConversationList({ query, aside, title }) {
   const found = useList("/conversations", query);
   const names = useNames((found.data ?? []).map((one) => one.device));
@@ -17,6 +23,6 @@ export function ConversationList({ query, aside, title }) {
       { name: t("query.agent"), wide: true, show: (one) => one.agent || html`<span class="muted">–</span>` },
       { name: t("conversations.turns"), right: true, show: (one) => one.turns },
       { name: t("conversations.length"), right: true, wide: true,
-        show: (one) => span(Date.parse(one.ended) - Date.parse(one.started)) },
+        show: lengthOf },
     ]} />`;
 }

@@ -56,7 +56,7 @@ function Tool({ tool, device, path }) {
         class="muted small">${t("tools.no-scope")}</p>`}
       <${Fault} error=${error.value} />
       ${outcome.value && html`<div class="stack tight" role="status"><div class="row"><${Badge}
-        kind=${OUTCOMES[outcome.value.state]}>${t(`call.${outcome.value.state}`)}<//></div>
+        kind=${OUTCOMES[outcome.value.state]}>${t(`execution.${outcome.value.state}`)}<//></div>
         ${outcome.value.text && html`<${Code} value=${pretty(outcome.value.text)} label=${t("tools.answer")}
           />`}</div>`}</form>
     ${sure.value && html`<${Confirm} title=${t("tools.sure", { tool: tool.name })} action=${t("tools.call")}

@@ -37,14 +37,14 @@ function State({ document, change, again }) {
     aside=${html`<${Button} kind="quiet" icon="retry" label=${t("retry")} onClick=${again} />`}>
     ${own === 0 ? html`<p class="muted" style=${{ padding: "0 20px 18px" }}>${t("desired.none")}</p>` : html`
     <${Rows} items=${document.properties} label=${t("device.tab.desired")} row=${(one) => one.name} columns=${[
-      { name: t("desired.property"), show: (one) => html`<strong>${NAMES.includes(one.name) ? t(`desired.${one.name}`)
-        : one.name}</strong>` },
+      { name: t("desired.property"), show: (one) => (NAMES.includes(one.name) ? html`<strong
+        class="nowrap">${t(`desired.${one.name}`)}</strong>` : html`<strong>${one.name}</strong>`) },
       { name: t("desired.wanted"), show: (one) => html`<span class="wrap">${shown(one.desired)}</span>` },
       { name: t("desired.reported"), show: (one) => shown(one.reported) },
-      { name: t("query.state"), show: (one) => html`<span title=${one.text}><${Badge}
-        kind=${STATES[one.state] ?? ""}>${t(`desired.state.${one.state}`)}<//></span>` },
+      { name: t("query.state"), show: (one) => html`<div title=${one.text}><${Badge}
+        kind=${STATES[one.state] ?? ""}>${t(`desired.state.${one.state}`)}<//></div><span class="muted small">
+        <${Time} at=${one.since} /></span>` },
       { name: t("desired.policy"), wide: true, show: (one) => t(`desired.policy.${one.policy}`) },
-      { name: t("jobs.since"), wide: true, show: (one) => html`<${Time} at=${one.since} />` },
       { name: "", right: true, show: (one) => may("devices:command") && html`<${Button} kind="quiet" icon="close"
         label=${t("desired.remove", { name: one.name })} onClick=${() => remove(one)} />` }]} />`}<//>`;
 }
@@ -60,7 +60,7 @@ function Wish({ document, change }) {
     <${Field} label=${t("desired.property")}><${Select} value=${name.value} choices=${NAMES.map((one) => [one,
       t(`desired.${one}`)])}
       onValue=${(one) => { name.value = one; value.value = null; }} /><//>
-    ${numeric ? html`<${Field} key=${name.value} label=${t("desired.value")}><${NumberInput} min="0" max="100"
+    ${numeric ? html`<${Field} key=${name.value} label=${t("desired.value")} hint=${t("desired.range")}><${NumberInput} min="0" max="100"
       step="1" required ...${bound(value)} /><//>`
       : html`<${Field} key=${name.value} label=${t("desired.value")}><${TextInput} required value=${value.value ?? ""}
         placeholder=${{ theme: "dark", timezone: "Asia/Shanghai", language: "zh" }[name.value]}

@@ -1,5 +1,5 @@
 // The last events, and those that happen now.
-import { Badge, Card, clock, Empty, exact, get, html, Loaded, t, to, useEvents, useLoad, useSignal } from
+import { Badge, Card, clock, Empty, exact, get, html, Loaded, t, textOr, to, useEvents, useLoad, useSignal } from
   "../kit.js";
 
 const MOST = 100;
@@ -10,8 +10,9 @@ export const KINDS = { failed: "bad", halted: "bad", offline: "", online: "good"
 export function EventLog({ device = "", kinds = "", title, none }) {
   const found = useLoad(async (signal) => (await get("/events", { device, kinds, newest: true, limit: MOST },
     signal)).items.reverse(), [device, kinds]);
-  useEvents(kinds ? kinds.split(",") : ["device", "session", "turn", "tool", "job"], (events) => {
-    // What came while the list was read may be missing in it.
+  useEvents(kinds ? kinds.split(",") : ["device", "session", "turn", "tool", "job", "firmware", "state",
+    "alert"], (events) => {
+    // What came while the list was read may be missing in it, or be in both.
     if (!found.data || events.some((one) => one.kind === "gap")) return found.again();
     const known = new Set(found.data.map((one) => one.id));
     const fresh = events.filter((one) => one.id && !known.has(one.id) && (!device || one.device === device)).reverse();
@@ -28,8 +29,9 @@ function Line({ event, device }) {
     4).map(([name, value]) => `${name} ${value}`).join(" · ");
   return html`<div class="log-line"><time class="muted number small" datetime=${event.at}
     title=${exact(event.at)}>${clock(event.at)}</time><div>
-    <div class="row"><${Badge} kind=${KINDS[event.kind.split(".")[1]] ?? ""}>${event.kind}<//>${device && event.device
-      && html`<a class="mono small" href=${to(["devices", event.device])}>${event.device}</a>`}
+    <div class="row"><${Badge} kind=${KINDS[event.kind.split(".")[1]] ?? ""}>${textOr(
+      `event.${event.kind.replace(".", "-")}`, event.kind)}<//>${device && event.device && html`<a class="mono small"
+      href=${to(["devices", event.device])}>${event.device}</a>`}
       ${event.data.offer && html`<a class="small" href=${to(["jobs", event.data.offer.split("-")[0]])}>${t("firmware.job",
         { id: event.data.offer.split("-")[0] })}</a>`}
       <button type="button" class="button quiet event-more" aria-expanded=${String(open.value)}

@@ -1,5 +1,5 @@
 // Why a device is silent: what the doctor finds, in the viewer's words, and below them what the server says of it.
-import { Badge, Button, Card, html, knows, Loaded, Note, t, useGet } from "../kit.js";
+import { Badge, Button, Card, html, Loaded, Note, t, textOr, useGet } from "../kit.js";
 
 const VERDICTS = { ok: "good", warning: "warn", problem: "bad", wrong: "bad", skipped: "" };
 const isBad = (one) => one.verdict === "problem" || one.verdict === "wrong";
@@ -14,9 +14,9 @@ export function Findings({ path }) {
 
 function Finding({ finding }) {
   const check = finding.check.split(".").pop(), todo = finding.verdict !== "ok" && finding.advice;
-  const title = `finding.${check}.${finding.case}`, advice = `${title}-do`;
+  const key = `finding.${check}.${finding.case}`;
   return html`<li class="stack tight"><div class="row"><${Badge} kind=${VERDICTS[finding.verdict] ?? ""}
-    dot>${t(`verdict.${finding.verdict}`)}<//><strong class="wrap">${knows(title) ? t(title) : finding.message}</strong>
-    </div>${todo && html`<p class="wrap">${knows(advice) ? t(advice) : finding.advice}</p>`}
+    dot>${t(`verdict.${finding.verdict}`)}<//><strong class="wrap">${textOr(key, finding.message)}</strong>
+    </div>${todo && html`<p class="wrap">${textOr(`${key}-do`, finding.advice)}</p>`}
     <p class="muted small wrap" lang="en">${finding.message}</p></li>`;
 }

@@ -18,7 +18,6 @@ const PATHS = {
   right: "M9.5 6l6 6-6 6",
   left: "M14.5 6l-6 6 6 6",
   down: "M6 9.5l6 6 6-6",
-  up: "M6 14.5l6-6 6 6",
   close: "M6 6l12 12M18 6 6 18",
   plus: "M12 5v14M5 12h14",
   check: "M5 12.5l4.5 4.5L19 7.5",

@@ -32,7 +32,7 @@ export function ImageUpload({ boards, onClose, done }) {
     share.value = -1;
   };
   return html`<${Dialog} title=${t("firmware.upload")} onClose=${onClose}><form class="form" onSubmit=${submit}>
-    <div><${Choices} label=${t("firmware.kind")} ...${bound(kind)}
+    <div><${Choices} label=${t("kind")} ...${bound(kind)}
       choices=${IMAGES.map((one) => [one, t(`firmware.${one}`)])} /></div>
     <p class="muted">${t(`firmware.${kind.value}-about`)}</p>
     <${Field} label=${t("query.board")} hint=${t("firmware.board-hint")}><${TextInput} class="mono" list="boards" required

@@ -153,7 +153,7 @@ export function How({ values, set, name, count }) {
       <${Field} label=${t("jobs.starts")} hint=${t("jobs.starts-hint", { zone: zone() })}><${TextInput}
         type="datetime-local" value=${values.starts} onValue=${set("starts")} /><//>
       <${Field} label=${t("life")} hint=${t("jobs.life-hint")}><${Select} value=${values.life}
-        onValue=${set("life")} choices=${LIVES.map(([one, text]) => [one, t(`jobs.life.${text}`)])} /><//>
+        onValue=${set("life")} choices=${LIVES.map(([one, text]) => [one, t(`life.${text}`)])} /><//>
       <${Field} label=${t("jobs.quiet")} hint=${t("jobs.quiet-hint")}><${TextInput} value=${values.quiet}
         pattern="[0-2][0-9]:[0-5][0-9]-[0-2][0-9]:[0-5][0-9]" placeholder="22:00-07:00" onValue=${set("quiet")} /><//>
       <${Field} label=${t("jobs.supersedes")} hint=${t("jobs.supersedes-hint")}><${TextInput} maxlength="63"

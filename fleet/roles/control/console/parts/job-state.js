@@ -1,5 +1,5 @@
 // How far a job is, and what one would do.
-import { ask, Badge, Confirm, get, html, knows, ListTable, Loaded, Meter, Note, number, Stat, t, Time, to, useEffect,
+import { ask, Badge, Confirm, get, html, ListTable, Loaded, Meter, Note, number, Stat, t, textOr, Time, to, useEffect,
   useLoad, useNone } from "../kit.js";
 
 const KINDS = { scheduled: "", preparing: "info", running: "accent", paused: "warn", halted: "bad", stopping: "warn",
@@ -96,7 +96,4 @@ export function Ask({ of, verb = "", body, about, run, typed, children, ...more 
 }
 
 /** The server's reasons are English sentences; those that are known have a text of their own. */
-function reasonText(reason) {
-  const key = `skip.${reason.replace(/[^a-z]+/gi, "-")}`;
-  return knows(key) ? t(key) : reason;
-}
+const reasonText = (reason) => textOr(`skip.${reason.replace(/[^a-z]+/gi, "-")}`, reason);

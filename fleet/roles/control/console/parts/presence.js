@@ -33,7 +33,7 @@ function Timeline({ changes, online, days }) {
 export function Presence({ path, online, brief = false }) {
   const found = useLoad((signal) => get(`${path}/presence`, { limit: 500 }, signal), [path, online]);
   return html`<${Loaded} of=${found}>${({ items }) => html`<${Card} title=${t("device.tab.presence")}>
-    ${items.length === 0 ? html`<${Empty} icon="devices" title=${t("presence.none")}>${t("presence.none-about")}<//>`
+    ${items.length === 0 ? html`<${Empty} icon="devices" title=${t("finding.presence.none")}>${t("presence.none-about")}<//>`
       : html`<div class="stack">
       <${Timeline} changes=${items} online=${online} days=${1} />${!brief && html`<${Timeline} changes=${items}
         online=${online} days=${7} />

@@ -1,5 +1,5 @@
 // A provider: the form of its address, key and voices, and the test whether it answers and how it sounds.
-import { ask, Badge, Button, Field, FormDialog, html, knows, say, Select, span, t, TextArea, TextInput, useNone, useSignal,
+import { ask, Badge, Button, Field, FormDialog, html, say, Select, span, t, TextArea, TextInput, textOr, useNone, useSignal,
   useWork } from "../kit.js";
 
 /** Play a WAV file. @param {AudioContext} context @param {string} wav in Base64 */
@@ -91,7 +91,7 @@ export function ProviderForm({ provider, onClose, done }) {
     action=${t("save")}>
     ${fresh && html`<${Field} label=${t("providers.usual")} hint=${t("providers.usual-hint")}><${Select} value=${usual.value}
       onValue=${choose} choices=${[["", t("providers.other")], ...Object.keys(USUAL).map((one) => [one,
-      knows(`providers.usual.${one}`) ? t(`providers.usual.${one}`) : one])]} /><//>
+      textOr(`providers.usual.${one}`, one)])]} /><//>
     <div class="pair"><${Field} label=${t("query.name")} hint=${t("form.name-hint")}><${TextInput}
       value=${values.value.name} required pattern="[A-Za-z0-9._\\-]{1,63}" autofocus onValue=${set("name")} /><//>
       <${Field} label=${t("kind")}><${Select} value=${values.value.kind} onValue=${set("kind")}

@@ -5,7 +5,7 @@ const SHOWN = 20;
 
 export const Processes = ({ system }) => html`<${Card} flush title=${t("system.processes")}>${system.processes.length
   ? html`<${Rows} items=${system.processes} label=${t("system.processes")} row=${(one) => one.id} columns=${[
-  { name: t("system.role"), show: (one) => html`<strong>${one.role}</strong><div
+  { name: t("accounts.role"), show: (one) => html`<strong>${one.role}</strong><div
     class="mono small muted wrap">${one.id}</div>` },
   { name: t("firmware.version"), show: (one) => (one.version === system.version ? one.version : html`<span
     title=${t("system.other-version")}><${Badge} kind="warn">${one.version}<//></span>`) },

@@ -77,6 +77,9 @@ function useTranscript(mac) {
   return { turns: turns.value, error: error.value, joined: joined.value };
 }
 
+/** Chinese has no space between two sentences. @param {string[]} sentences */
+const text = (sentences) => sentences.join(" ").replace(/([，。！？；：]) /g, "$1");
+
 export function Transcript({ mac }) {
   const { turns, error, joined } = useTranscript(mac), names = useNames([mac]);
   return html`<${Card} title=${names.get(mac) || html`<span class="mono">${mac}</span>`} aside=${html`<div
@@ -89,10 +92,10 @@ export function Transcript({ mac }) {
       <article class="turn" key=${one.turn}>${one.user && html`<div class="said user">${one.user}</div>`}
         ${one.tools.map((tool) => html`<div class="call"><${Icon} name="tool" small /><span
           class="clip">${tool.tool}</span><${Badge} kind=${tool.outcome === "ok" ? "good"
-          : "bad"}>${t(`call.${tool.outcome}`)}<//>${tool.ms !== undefined && html`<span
+          : "bad"}>${t(`execution.${tool.outcome}`)}<//>${tool.ms !== undefined && html`<span
           class="muted">${span(tool.ms)}</span>`}</div>`)}
         ${(one.sentences.length > 0 || !one.outcome) && html`<div class=${classes("said answer", !one.outcome
-          && "typing")}>${one.sentences.join(" ")}</div>`}
+          && "typing")}>${text(one.sentences)}</div>`}
         ${one.outcome && one.outcome !== "answered" && html`<div><${Badge} kind=${one.outcome === "failed" ? "bad"
           : "warn"}>${t(`turn.${one.outcome}`)}<//></div>`}
         <${Waterfall} stages=${one.stages} /></article>`)}</div>`}<//>`;
