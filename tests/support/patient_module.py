@@ -14,6 +14,8 @@ from tests.support.patient_fleet import REDIS_SECONDS, be_patient
 
 LATE = {
     "fleet api": API_STORE,
+    # With the time after which others take an edge for dead, also that after which it does itself.
+    "fleet edge": ("fleet.roles.edge.transport.stall_detector.LONG_STALL_SECONDS",),
     "fleet gateway": GATEWAY,
     "fleet.workbench.cluster up": ("fleet.workbench.cluster.role_process.READY_SECONDS",),
 }
