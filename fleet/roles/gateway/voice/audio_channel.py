@@ -11,7 +11,10 @@ from fleet.wire.toc import empty_packet
 from fleet.wire.voice_websocket import PCM_FRAME_MS, PCM_RATE, Sound, Welcome
 
 QUIET_SECONDS: Final = 0.5
-"""Time after which a client that has sent no audio may have no microphone."""
+"""Time after which a client that has sent no audio, or too little of it, may have no microphone."""
+PROVING: Final = 8
+"""Audio packets of a client after which the edge knows where it is. Fewer may be too few: somebody touches the button
+to talk, and types then."""
 SILENT_SECONDS: Final = 1.0
 """Length of the silence that is sent in its place. It holds several times the packets that prove an address to the
 edge, and is too short for the edge to infer that the client listens."""
@@ -21,7 +24,7 @@ class AudioChannel(asyncio.DatagramProtocol):
     """One session's audio; `open` makes it.
 
     An edge sends a device nothing until packets have shown where it is. A client that only types sends none, so silence
-    is sent in its place.
+    is sent in its place; so it is behind a few packets of a client that goes on typing.
 
     Args:
         welcome: Has the key and the nonce.
@@ -41,6 +44,8 @@ class AudioChannel(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
         self._silent_ms = 0
         """Silence that was sent."""
+        self._spoken = 0
+        """Packets of the client."""
         self._timer: asyncio.TimerHandle | None = None
 
     @classmethod
@@ -60,7 +65,7 @@ class AudioChannel(asyncio.DatagramProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.DatagramTransport", transport)
-        self._timer = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._send_silence)
+        self._await_quiet()
 
     def datagram_received(self, data: bytes, addr: object) -> None:
         header = parse(data)
@@ -85,6 +90,9 @@ class AudioChannel(asyncio.DatagramProtocol):
         if not 0 < len(packet) <= LARGEST - HEADER:
             return False
         self._stop_silence()
+        self._spoken += 1
+        if self._spoken < PROVING:
+            self._await_quiet()
         return self._send(packet)
 
     def close(self) -> None:
@@ -98,6 +106,9 @@ class AudioChannel(asyncio.DatagramProtocol):
         self._sent += 1
         self._transport.sendto(self._channel.seal(packet, 0, self._sent))
         return True
+
+    def _await_quiet(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._send_silence)
 
     def _send_silence(self) -> None:
         """Send a silent packet, and the next one after its length; what comes from the edge ends this."""

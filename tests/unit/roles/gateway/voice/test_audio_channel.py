@@ -56,6 +56,20 @@ async def test_a_client_without_a_microphone_hears_the_answer_to_what_it_types(r
         assert one.heard == SPOKEN
 
 
+@pytest.mark.parametrize(("spoken", "before"), [(1, 0.0), (3, 0.0), (7, 0.0), (1, 0.56), (1, 3.0)])
+async def test_a_client_that_said_next_to_nothing_hears_the_answer_to_what_it_types(spoken: int, before: float) -> None:
+    async with client() as (one, channel):
+        await elapse(before)
+        for _ in range(spoken):
+            channel.send(opus_like(0, 0.0))
+        await elapse(2)
+        await one.stage.listen("realtime")
+        await one.stage.send("wake_word_heard", text="What do you hear now?")
+        await one.stage.speak((await one.stage.heard()).turn, "It is quiet.")
+        await one.stage.until(lambda: len(one.heard) >= len(SPOKEN))
+        assert one.heard == SPOKEN
+
+
 @pytest.mark.parametrize("frame_ms", [20, 60, 120])
 async def test_what_is_sent_in_place_of_a_microphone_does_not_press_a_button(frame_ms: int) -> None:
     async with client(frame_ms=frame_ms) as (one, _):
