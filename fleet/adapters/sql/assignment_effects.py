@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, String, and_, case, false, literal, not_, or_, true
 
 from fleet.adapters.sql.assignment_rows import AssignmentRow, AssignmentRows
-from fleet.adapters.sql.assignment_rules import GroupRule, group_rules, members_of, own_agent
+from fleet.adapters.sql.assignment_rules import GroupRule, group_rules, is_named, members_of, own_agent
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.group_rows import GroupRow, GroupRows
 from fleet.adapters.sql.job_targets import JobTarget, JobTargets
@@ -74,6 +74,8 @@ class AssignmentEffects:
             Unavailable: The database does not answer.
         """
         given = await AssignmentRows(self._database, self._tenant).read("group", group.id)
+        if trial == MemberTrial() and (targets := await self.of_names(group)) is not None:
+            return targets
         if given is None or trial == MemberTrial():
             return None if given is None else await self.targets(given, removed=True)
         rules = await group_rules(self._database, self._tenant)
@@ -87,6 +89,21 @@ class AssignmentEffects:
             new = or_(old, named) if trial.added else and_(old, not_(named))
         concerned = or_(and_(old, not_(new)), and_(new, not_(old)))
         return await self._of_group(given, rules, [_rule(given, new)], concerned)
+
+    async def of_names(self, group: GroupRow, name: str | None = None) -> JobTargets | None:
+        """Return the members of a static group that is deleted or gets another name, if others depend on its name.
+
+        If the query of a group with an agent names it, each member may get another agent, and nobody else. Which of
+        them do is not known. None if nobody depends on it.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        names = [group.name] if name is None else [group.name, name]
+        members = None if group.query else self._members(group.id, "")
+        if members is None or not await is_named(self._database, self._tenant, names):
+            return None
+        return JobTargets(self._database, JobTarget(self._tenant, members, revoked=True))
 
     async def _of_group(
         self, wanted: AssignmentRow, before: Sequence[GroupRule], new: Sequence[GroupRule], concerned: Clause

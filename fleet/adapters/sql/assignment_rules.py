@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import ColumnElement, String, and_, cast, select
+from sqlalchemy import ColumnElement, String, and_, cast, literal, or_, select
 
 from fleet.adapters.sql.device_conditions import Conditions
 from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, GROUP, GROUP_MEMBER
-from fleet.adapters.sql.text_conditions import Clause
+from fleet.adapters.sql.text_conditions import Clause, text_meets
 from fleet.adapters.sql.transaction import Sql
-from fleet.core.query.conditions import QueryError, names_field
+from fleet.core.query.conditions import Condition, QueryError, comparisons_of, names_field
 from fleet.core.query.fields import DEVICE_FIELDS
 from fleet.core.query.parser import parse
 
@@ -70,15 +70,45 @@ async def group_rules(sql: Sql, tenant: int) -> Sequence[GroupRule]:
     return rules
 
 
+async def is_named(sql: Sql, tenant: int, names: Sequence[str]) -> bool:
+    """Return whether the query of a group with an agent names a static group that has, or will have, one of the names.
+
+    Raises:
+        Unavailable: The database does not answer.
+    """
+    queries = (
+        select(GROUP.c.id, GROUP.c.query)
+        .join(ASSIGNMENT, and_(ASSIGNMENT.c.scope == "group", ASSIGNMENT.c.ref == GROUP.c.id))
+        .where(ASSIGNMENT.c.tenant == tenant, GROUP.c.tenant == tenant, GROUP.c.query != "")
+    )
+    async with sql.reading() as connection:
+        conditions = [_parsed(row.id, row.query) for row in (await connection.execute(queries)).all()]
+        named = [one for condition in conditions if condition for one in comparisons_of(condition, "group")]
+        if not named:
+            return False
+        meets = [
+            text_meets(literal(name, String), str(one.value), ":" if one.operator == ":" else "=")
+            for one in named
+            for name in names
+        ]
+        return bool((await connection.execute(select(or_(*meets)))).scalar_one())
+
+
 def members_of(sql: Sql, tenant: int, group: int, query: str) -> Clause | None:
     """Return whether a row of `device` is one of a group; None if the group has no agent, whatever it was given."""
     if not query:
         return DEVICE.c.mac.in_(select(GROUP_MEMBER.c.mac).where(GROUP_MEMBER.c.group == group))
+    condition = _parsed(group, query)
+    # Its devices would leave it as soon as they had its agent. The API refuses that.
+    if condition is None or names_field(condition, "agent"):
+        return None
+    return Conditions(tenant, sql.is_sqlite).clause(condition)
+
+
+def _parsed(group: int, query: str) -> Condition | None:
     try:
-        condition = parse(query, DEVICE_FIELDS, datetime.now(UTC))
+        return parse(query, DEVICE_FIELDS, datetime.now(UTC))
     except QueryError as error:
         # An older version took the query of this group.
         log.warning("group not readable", extra={"group": group, "reason": str(error)})
         return None
-    # Its devices would leave it as soon as they had its agent. The API refuses that.
-    return None if names_field(condition, "agent") else Conditions(tenant, sql.is_sqlite).clause(condition)

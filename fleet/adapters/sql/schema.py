@@ -46,6 +46,7 @@ TENANT = Table(
     Column("slug", String(63), nullable=False, unique=True),
     Column("name", String(200), nullable=False),
     Column("created", BigInteger, nullable=False),
+    Column("rules", BigInteger, nullable=False, server_default="0"),
 )
 
 DEVICE = Table(

@@ -1,5 +1,6 @@
 """The parts of a parsed query. Whoever searches translates them, for instance into SQL."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -64,10 +65,17 @@ EVERYTHING = AllOf(())
 """The condition of an empty query."""
 
 
+def comparisons_of(condition: Condition, field: str) -> Iterator[Comparison]:
+    """Yield the comparisons of a condition that are on a field."""
+    if isinstance(condition, AllOf | AnyOf):
+        for part in condition.parts:
+            yield from comparisons_of(part, field)
+    elif isinstance(condition, Negation):
+        yield from comparisons_of(condition.part, field)
+    elif isinstance(condition, Comparison) and condition.field == field:
+        yield condition
+
+
 def names_field(condition: Condition, field: str) -> bool:
     """Return whether a comparison of a condition is on a field."""
-    if isinstance(condition, AllOf | AnyOf):
-        return any(names_field(part, field) for part in condition.parts)
-    if isinstance(condition, Negation):
-        return names_field(condition.part, field)
-    return isinstance(condition, Comparison) and condition.field == field
+    return any(True for _ in comparisons_of(condition, field))

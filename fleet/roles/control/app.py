@@ -14,6 +14,7 @@ from fleet.roles.control.access import TokenAccess
 from fleet.roles.control.accounts.access import AccountAccess
 from fleet.roles.control.accounts.cookies import KnownBrowsers
 from fleet.roles.control.accounts.password_gate import PasswordGate
+from fleet.roles.control.agents.rule_changes import RuleChanges
 from fleet.roles.control.agents.trial import NoModels
 from fleet.roles.control.changes import Changes
 from fleet.roles.control.cursors import Cursors
@@ -98,7 +99,7 @@ def build_services(
     operators = OperatorTokens(tokens_path(settings.operator_tokens_file, settings.data_dir))
     local = read_local_token(settings.data_dir)
     accounts = AccountAccess(database, SignIns(store))
-    rate = Rate.parse(settings.rate_control)
+    rate, changes = Rate.parse(settings.rate_control), Changes(database)
     return ControlServices(
         settings=settings,
         database=database,
@@ -106,7 +107,8 @@ def build_services(
         access=TokenAccess(TokenRows(database), operators, accounts, rate, local),
         accounts=accounts,
         passwords=PasswordGate(database, KnownBrowsers(cursor_key)),
-        changes=Changes(database),
+        changes=changes,
+        rules=RuleChanges(changes, database),
         cursors=Cursors(cursor_key),
         first_token=FirstTokenCode(),
         following=Following.of(database, store, accounts),

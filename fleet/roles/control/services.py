@@ -9,6 +9,7 @@ from fleet.core.agent_settings import AgentModels
 from fleet.roles.control.access import Principal, TokenAccess, token_needed
 from fleet.roles.control.accounts.access import AccountAccess
 from fleet.roles.control.accounts.password_gate import PasswordGate
+from fleet.roles.control.agents.rule_changes import RuleChanges
 from fleet.roles.control.agents.trial import NoModels
 from fleet.roles.control.changes import Changes
 from fleet.roles.control.cursors import Cursors
@@ -30,6 +31,7 @@ class ControlServices:
     accounts: AccountAccess
     passwords: PasswordGate
     changes: Changes
+    rules: RuleChanges
     cursors: Cursors
     first_token: FirstTokenCode
     following: Following

@@ -68,6 +68,17 @@ async def check_group(database: Database, who: Principal, group: GroupRow | None
         check_number(await targets.count_at_most(), most, f"groups/{group.id}:preview")
 
 
+async def check_names(database: Database, who: Principal, group: GroupRow, name: str | None, most: int) -> None:
+    """Check that not more devices may get another agent by another name of a group than whoever asks has said.
+
+    Raises:
+        Problem: There may be more (409).
+    """
+    targets = await AssignmentEffects(database, who.tenant).of_names(group, name)
+    if targets is not None:
+        check_number(await targets.count_at_most(), most, f"groups/{group.id}:preview", "may get another agent")
+
+
 async def check_agent(database: Database, who: Principal, agent: int, most: int | None) -> None:
     """Check that not more devices have an agent than whoever changes it has said, if he has.
 

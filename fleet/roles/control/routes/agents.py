@@ -110,8 +110,8 @@ class AgentsRoutes:
 
         If more devices than `most` have it, it is refused (409, `more-devices`).
         """
-        await check_agent(self._services.database, who, agent, most)
-        async with self._services.changes.begin(request) as change:
+        database = self._services.database
+        async with self._services.rules.begin(request, lambda: check_agent(database, who, agent, most)) as change:
             rows = AgentRows(change.sql, who.tenant)
             row = await rows.read(agent)
             given = await AssignmentRows(change.sql, who.tenant).page(("", 0), _MOST_NAMED, agent)

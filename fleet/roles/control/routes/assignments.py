@@ -48,8 +48,7 @@ class AssignmentsRoutes:
         """
         if await AgentRows(self._services.database, who.tenant).read(agent) is None:
             raise not_found("agent")
-        await self._check_number(who, body, agent)
-        async with self._services.changes.begin(request) as change:
+        async with self._services.rules.begin(request, lambda: self._check_number(who, body, agent)) as change:
             if await AgentRows(change.sql, who.tenant).read(agent) is None:
                 raise not_found("agent")
             scope, ref = await whom_of(change.sql, who, body)
@@ -67,8 +66,7 @@ class AssignmentsRoutes:
 
     async def remove(self, body: NewAssignment, who: Who, request: Request) -> Settled:
         """Take the agent of a device, a group or the site away; `most` as with `:assign`."""
-        await self._check_number(who, body, None)
-        async with self._services.changes.begin(request) as change:
+        async with self._services.rules.begin(request, lambda: self._check_number(who, body, None)) as change:
             scope, ref = await whom_of(change.sql, who, body)
             rows = AssignmentRows(change.sql, who.tenant)
             before = await rows.read(scope, ref)

@@ -12,7 +12,7 @@ from fleet.adapters.sql.token_rows import NameTaken
 from fleet.core.permissions import DEVICES_READ, GROUPS_WRITE
 from fleet.core.query.conditions import EVERYTHING, AllOf, Comparison
 from fleet.roles.control.access import Principal, Who
-from fleet.roles.control.agents.reach import Most, check_group
+from fleet.roles.control.agents.reach import Most, check_group, check_names
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_queries import check_agentless, device_json, page_of, read_fields, read_query
 from fleet.roles.control.problems import Problem, not_found
@@ -81,11 +81,7 @@ class GroupRoutes:
         """
         version = expected_version(request)
         read_query(body.query or "")
-        if body.query is None:
-            await self._row(who, group)
-        else:
-            await self._check_number(who, group, GroupTrial(query=body.query), body.most)
-        async with self._services.changes.begin(request) as change:
+        async with self._services.rules.begin(request, lambda: self._check_change(who, group, body)) as change:
             rows = GroupRows(change.sql, who.tenant)
             if body.query and await AssignmentRows(change.sql, who.tenant).read("group", group):
                 check_agentless(body.query)
@@ -101,8 +97,8 @@ class GroupRoutes:
 
     async def remove(self, request: Request, who: Who, group: GroupId, most: Most = USUAL_MOST) -> Response:
         """Delete a group. Its devices stay; if more than `most` would get another agent, it is refused (409)."""
-        await self._check_number(who, group, GroupTrial(), most)
-        async with self._services.changes.begin(request) as change:
+        trial = GroupTrial()
+        async with self._services.rules.begin(request, lambda: self._check_number(who, group, trial, most)) as change:
             rows = GroupRows(change.sql, who.tenant)
             row = await rows.read(group)
             if row is None or not await rows.remove(group, version=expected_version(request)):
@@ -134,8 +130,9 @@ class GroupRoutes:
     ) -> Response:
         macs = list(dict.fromkeys(body.macs))
         trial = GroupTrial(add=macs) if verb == "add" else GroupTrial(remove=macs)
-        await self._check_number(who, group, trial, body.most)
-        async with self._services.changes.begin(request) as change:
+        async with self._services.rules.begin(
+            request, lambda: self._check_number(who, group, trial, body.most)
+        ) as change:
             rows = GroupRows(change.sql, who.tenant)
             row = await rows.read(group)
             if row is None:
@@ -147,6 +144,13 @@ class GroupRoutes:
             known = [mac for mac in macs if mac not in unknown]
             await change.audit(f"group.members.{verb}", f"group/{group}", after={"macs": known})
             return change.answer(MemberChange(changed=changed, unknown=unknown))
+
+    async def _check_change(self, who: Principal, group: int, body: GroupPatch) -> None:
+        row = await self._row(who, group)
+        if body.query is not None:
+            await check_group(self._database, who, row, GroupTrial(query=body.query), body.most)
+        if body.name not in (None, row.name):
+            await check_names(self._database, who, row, body.name, body.most)
 
     async def _check_number(self, who: Principal, group: int, trial: GroupTrial, most: int) -> None:
         """See `reach.check_group`."""
