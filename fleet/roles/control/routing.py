@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypedDict, Unpack
 
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
@@ -101,6 +102,10 @@ class ControlRoute(APIRoute):
     def __init__(self, path: str, endpoint: Endpoint, terms: RouteTerms, notes: RouteNotes, **more: Any) -> None:
         self.terms, self.notes = terms, notes
         super().__init__(path, endpoint, **more)
+        self._parameters = frozenset(
+            name for one in self.dependant.query_params for name in _names(one.alias, one.field_info.annotation)
+        )
+        """What a query may name. A change with another parameter is refused: a misspelt bound would bound nothing."""
 
     def get_route_handler(self) -> Handle:
         inner, terms = super().get_route_handler(), self.terms
@@ -113,7 +118,7 @@ class ControlRoute(APIRoute):
                 principal = await terms.access.admit(request, terms.scope)
                 request.state.principal = principal
                 headers |= terms.access.limits(principal)
-            _check_parameters(request)
+            _check_parameters(request, None if request.method == "GET" else self._parameters)
             if terms.gate is not None:
                 terms.gate(request)
             if terms.streamed:
@@ -205,17 +210,27 @@ def _nul() -> Problem:
     return Problem(400, "invalid", "a request must not hold NUL characters")
 
 
-def _check_parameters(request: Request) -> None:
-    """Refuse a query that names a parameter twice: nobody could tell which one counts.
+def _names(alias: str, shape: Any) -> Iterable[str]:
+    """Return the parameters of an endpoint's argument: its own name, or those of a model."""
+    return shape.model_fields if isinstance(shape, type) and issubclass(shape, BaseModel) else (alias,)
+
+
+def _check_parameters(request: Request, known: Collection[str] | None) -> None:
+    """Refuse a query that names a parameter twice, for nobody could tell which one counts, or one that is not known.
+
+    Args:
+        request: Any.
+        known: The parameters; None for any.
 
     Raises:
         Problem: It does (422).
     """
     counts = Counter(name for name, _ in request.query_params.multi_items())
-    twice = next((name for name, count in counts.items() if count > 1), None)
-    if twice is not None:
-        where, message = f"query.{twice}"[:200], "is named twice"
-        raise Problem(422, "invalid", f"{where}: {message}", errors=[{"at": where, "message": message}])
+    for name, count in counts.items():
+        fault = "is named twice" if count > 1 else "is not known" if known is not None and name not in known else ""
+        if fault:
+            where = f"query.{name}"[:200]
+            raise Problem(422, "invalid", f"{where}: {fault}", errors=[{"at": where, "message": fault}])
 
 
 async def _read(request: Request, limit: int) -> bytes:

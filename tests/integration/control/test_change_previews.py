@@ -217,3 +217,18 @@ async def test_the_client_asks_for_it(site: AgentSite) -> None:
         await client.send(agents.roll_back(ann, 1, most=3))
         await client.send(groups.remove(group, most=1))
         await client.send(agents.remove(ann, most=3))
+
+
+async def test_a_misspelt_bound_is_refused(site: AgentSite) -> None:
+    ann = await site.agent("ann")
+    await site.assign(ann, site=True)
+    await settle(site)
+    publish = f"POST /v1/agents/{ann}:publish"
+    for query in ("Most=0", "mots=0", "most%20=0", "max=0", "most[]=0"):
+        told = await site.ask(f"{publish}?{query}", 422)
+        assert told["errors"][0]["message"] == "is not known", query
+    assert (await site.ask(f"{publish}?most=0", 409))["code"] == "more-devices"
+    for verb in (f"DELETE /v1/agents/{ann}?moost=7", "POST /v1/devices:import?dry-run=true", "POST /v1/groups?a=b"):
+        await site.ask(verb, 422)
+    assert await site.ask("GET /v1/agents?unknown=1")
+    await site.ask(f"{publish}?most=6")

@@ -172,7 +172,7 @@ async def test_lines_of_one_device_with_too_many_tags_together_are_taken_up_to_t
 
 
 async def test_a_parameter_that_is_named_twice_is_refused(stage: ControlStage) -> None:
-    for query in ("dry_run=true&dry_run=false", "dry_run=false&x=1&dry_run=true", "dry_run=true&dry_%72un=true"):
+    for query in ("dry_run=true&dry_run=false", "dry_run=false&dry_run=true", "dry_run=true&dry_%72un=true"):
         verb = f"POST /v1/devices:import?{query}"
         answer = await stage.ask(verb, content=f"mac\n{MAC}\n".encode(), headers={"Content-Type": "text/csv"})
         assert answer.status_code == 422, query
