@@ -29,6 +29,9 @@ BODY_SECONDS = 20.0
 _MOST_READ = 4
 """A body of up to so many times its bound is read to its end, so that the client reads the answer."""
 
+_NO_BODIES = (b"", b"{}", b"null")
+"""What a request to a route without a body may send: some programs send something with each request."""
+
 Endpoint = Callable[..., Any]
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 Gate = Callable[[Request], None]
@@ -127,6 +130,8 @@ class ControlRoute(APIRoute):
                 body = await _read(request, terms.largest_body)
                 if _has_nul(body):
                     raise _nul()
+                if self.body_field is None and body.strip() not in _NO_BODIES:
+                    raise Problem(422, "invalid", "body: none is expected here; see /v1/openapi.json for parameters")
                 again = _ReadRequest(request.scope, _replay(body, request.receive))
                 # What is kept of the body is a fast hash, from which a password could be guessed.
                 kept = b"" if terms.secret else body

@@ -230,5 +230,8 @@ async def test_a_misspelt_bound_is_refused(site: AgentSite) -> None:
     assert (await site.ask(f"{publish}?most=0", 409))["code"] == "more-devices"
     for verb in (f"DELETE /v1/agents/{ann}?moost=7", "POST /v1/devices:import?dry-run=true", "POST /v1/groups?a=b"):
         await site.ask(verb, 422)
+    assert "none is expected" in (await site.ask(publish, 422, most=0))["detail"]
+    for body in (b"", b" {}\n", b"null"):
+        assert (await site.stage.ask(publish, content=body)).status_code == 200, body
     assert await site.ask("GET /v1/agents?unknown=1")
     await site.ask(f"{publish}?most=6")
