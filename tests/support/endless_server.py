@@ -32,6 +32,7 @@ class EndlessServer:
         self._over = threading.Event()
         self.asked = 0
         """How many connections it has taken."""
+        self._connections: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -43,6 +44,11 @@ class EndlessServer:
         self._over.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._threads[0].join(240)
+        for connection in self._connections:
+            # Whoever asked may close only in the loop's next turn, and the loop waits here.
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join(240)
 
@@ -51,6 +57,7 @@ class EndlessServer:
             while True:
                 connection, _ = self._listener.accept()
                 self.asked += 1
+                self._connections.append(connection)
                 self._threads.append(threading.Thread(target=self._serve, args=(connection,), daemon=True))
                 self._threads[-1].start()
 

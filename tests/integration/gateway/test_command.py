@@ -117,17 +117,23 @@ async def test_session_goes_on_at_a_second_process_that_shares_the_embedded_redi
     assert processes.end() == [0, 0]
 
 
+async def fails(process: subprocess.Popen[str], words: str) -> None:
+    """Wait until a command ends and check that it says why."""
+    _, errors = await asyncio.to_thread(process.communicate, None, START_SECONDS)
+    assert process.returncode == 2
+    assert words in errors
+    assert "Traceback" not in errors
+
+
 async def test_what_is_missing_or_taken_is_told_in_a_line(processes: Processes, model: str) -> None:
-    without = processes.start(CLOUD_PORT="0")
+    # Its Redis ends with it, so no other one may have begun to use that.
+    await fails(processes.start(CLOUD_PORT="0"), "LLM_BASE_URL is missing")
     port = await processes.serve(model)
     async with connect(f"ws://127.0.0.1:{port}", **UNHURRIED) as socket:
         taken = processes.start(LLM_BASE_URL=model, CLOUD_PORT=str(port))
         others = {"FLEET_HTTP_PORT": "0", "FLEET_UDP_PORT": "0", "FLEET_MQTT_PORT": "0"}
         everything = processes.start("up", CLOUD_PORT=str(port), **others)
         expected = f"port {port} is taken; stop what uses it or set CLOUD_PORT"
-        for process, words in ((without, "LLM_BASE_URL is missing"), (taken, expected), (everything, expected)):
-            _, errors = await asyncio.to_thread(process.communicate, None, START_SECONDS)
-            assert process.returncode == 2
-            assert words in errors
-            assert "Traceback" not in errors
+        for process in (taken, everything):
+            await fails(process, expected)
         assert json.loads(await socket.recv())["status"] == "connected"
