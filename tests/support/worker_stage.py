@@ -89,7 +89,9 @@ class WorkerStage:
         if turn not in self._turns:
             self._turns.append(turn)
         opening = Opening("s1", turn, Message("user", text), f"{self._began}-{self._turns.index(turn)}")
-        begun = await self.resources.conversations.begin(self.shard.owner, MAC, opening, 60)
+        begun = await self.resources.conversations.begin(
+            self.shard.owner, MAC, opening, 60, self.resources.settings.history_messages
+        )
         assert isinstance(begun, Begun), begun
         return begun
 

@@ -43,19 +43,31 @@ end
 -- Life in seconds of a device's record; a function renews it when an hour of it has passed.
 local RENEWED_AFTER = 3600
 
--- Writes a message into an edge's inbox: `Inboxes.post` in fleet/adapters/redis/shards/inbox.py makes the arguments from
--- `at` on: message or '' for none, mark, longest inbox, life s. A living edge renews the life of its inbox. Not in a
--- Cluster, where the inbox is on another node. Returns the time in ms as text: the id of an entry begins with it, so that
--- the caller need not ask for it.
+-- Writes a message into an edge's inbox and returns the id of the entry. A living edge renews the life of its inbox.
+local function put_message(edge, text, mark, longest, life)
+  local inbox = 'mb:{e:' .. edge .. '}'
+  local id = redis.call('XADD', inbox, 'NOMKSTREAM', 'MAXLEN', '~', longest, '*', 'm', text, 'k', mark)
+  if not id then
+    id = redis.call('XADD', inbox, '*', 'm', text, 'k', mark)
+    redis.call('EXPIRE', inbox, life)
+  end
+  return id
+end
+
+-- Sends an edge a message: `Inboxes.post` in fleet/adapters/redis/shards/inbox.py makes the arguments from `at` on:
+-- message or '' for none, mark, longest inbox, life s. Not in a Cluster, where the inbox is on another node. Returns the
+-- time in ms as text: the id of an entry begins with it, so that the caller need not ask for it.
 local function post(edge, A, at, message)
   if A[at] == '' then return string.format('%d', now()) end
-  local inbox, text = 'mb:{e:' .. edge .. '}', message or A[at]
-  local id = redis.call('XADD', inbox, 'NOMKSTREAM', 'MAXLEN', '~', A[at + 2], '*', 'm', text, 'k', A[at + 1])
-  if not id then
-    id = redis.call('XADD', inbox, '*', 'm', text, 'k', A[at + 1])
-    redis.call('EXPIRE', inbox, A[at + 3])
-  end
-  return string.match(id, '^%d+')
+  return string.match(put_message(edge, message or A[at], A[at + 1], A[at + 2], A[at + 3]), '^%d+')
+end
+
+-- Sends an edge all messages of `Inboxes.post_all`: edge, longest inbox, life s, their number, message, mark, … Returns
+-- the place of the argument after them.
+local function post_all(A, at)
+  local beyond = at + 4 + 2 * tonumber(A[at + 3])
+  for one = at + 4, beyond - 1, 2 do put_message(A[at], A[one], A[one + 1], A[at + 1], A[at + 2]) end
+  return beyond
 end
 
 -- K: own, fence  A: worker, ttl ms, fence of an owner that lost its MQTT session or ''.
@@ -1117,63 +1129,6 @@ local function older(one, other)
   return tonumber(number) < tonumber(other_number)
 end
 
--- {verdict, whether it is too late to answer, whether somebody watches, length of the session's part, field, value, … of
--- session and turn}
-local function begun(verdict, late, watched, session, turn)
-  local answer = {verdict, late and 1 or 0, watched, #session}
-  for _, part in ipairs(session) do answer[#answer + 1] = part end
-  for _, part in ipairs(turn) do answer[#answer + 1] = part end
-  return answer
-end
-
--- K: own, session, turn, device, live transcript
--- A: worker, fence, session id or '' for any or none, session ttl s, turn ttl s, turn id, messages, token, id of the
---    stream entry, longest age of the entry ms, longest pause of a turn ms, most attempts
--- Begins a turn in a live session, or returns the journal of a turn that was begun before. The id of the stream entry
--- that asks for the turn is the turn's epoch: the newest turn wins. Returns {'GONE'} if the session is over, {'OVER'}
--- if a newer turn has begun, {'BUSY'} if the turn before it still runs and must be ended first; else what `begun`
--- returns, with 'AGAIN' or 'GO'. It is 'GO' also if the client library repeated this call after a fault: the token is
--- the same then. A call that waits for the user's yes (`ask`) waits for the next turn only, which finds it as `asked`.
-local function turn_begin(K, A)
-  if not owns(K[1], A[1], A[2]) then return fenced() end
-  if A[3] ~= '' and redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
-  local known = redis.call('HMGET', K[3], 'turn', 'tok', 'state', 'at', 'past', 'seen', 'ask', 'asked')
-  local at, verdict = now(), 'GO'
-  local late = at - tonumber(string.match(A[9], '^%d+') or at) > tonumber(A[10])
-  if known[1] == A[6] and known[2] ~= A[8] then
-    verdict = 'AGAIN'
-    late = redis.call('HINCRBY', K[3], 'tries', 1) > tonumber(A[12]) or at - tonumber(known[6] or at) > tonumber(A[11])
-  elseif known[1] ~= A[6] then
-    if older(A[9], known[4]) or string.find(known[5] or '', A[6], 1, true) then return {'OVER'} end
-    if known[3] == 'running' then return {'BUSY'} end
-    redis.call('DEL', K[3])
-    redis.call('HSET', K[3], 'turn', A[6], 'tok', A[8], 'state', 'running', 'messages', A[7], 'sentences', 0, 'lines', 0,
-      'at', A[9], 'seen', at, 'past', string.sub((known[1] or '') .. ' ' .. (known[5] or ''), 1, 132))
-    known[8] = known[7]
-    if known[8] then redis.call('HSET', K[3], 'asked', known[8]) end
-  end
-  redis.call('EXPIRE', K[3], A[5])
-  redis.call('EXPIRE', K[2], A[4])
-  local session = redis.call('HGETALL', K[2])
-  -- Without a session, only the dialect of the device is known.
-  if #session == 0 then session = {'dialect', redis.call('HGET', K[4], 'dialect') or ''} end
-  local asked, watched = known[8] and {'asked', known[8]} or {}, redis.call('EXISTS', K[5])
-  return begun(verdict, late, watched, session, verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or asked)
-end
-
--- K: own, turn  A: worker, fence, turn ttl s, turn id, field, value, …
--- Records the progress of the device's newest turn.
-local function turn_record(K, A)
-  if not owns(K[1], A[1], A[2]) then return fenced() end
-  local turn = redis.call('HMGET', K[2], 'turn', 'state')
-  if turn[1] ~= A[4] then return redis.error_reply('FENCED a newer turn has begun') end
-  if turn[2] ~= 'running' then return redis.error_reply('FENCED the turn is over') end
-  redis.call('HSET', K[2], 'seen', now())
-  for at = 5, #A, 2 do redis.call('HSET', K[2], A[at], A[at + 1]) end
-  redis.call('EXPIRE', K[2], A[3])
-  return 1
-end
-
 -- A history loses its oldest messages in blocks: a prompt that lost some with each turn would never begin as the one
 -- before it, and endpoints reuse their work only on equal beginnings (fleet/core/situation.py). Returns how many messages
 -- are too many if the newest `fewest` stay.
@@ -1213,6 +1168,65 @@ local function turn_context(K, A)
   return answer
 end
 
+-- {verdict, whether it is too late to answer, whether somebody watches, length of the session's and of the turn's part,
+-- field, value, … of session and turn, the context}
+local function begun(verdict, late, watched, session, turn, context)
+  local answer = {verdict, late and 1 or 0, watched, #session, #turn}
+  for _, parts in ipairs({session, turn, context}) do
+    for _, part in ipairs(parts) do answer[#answer + 1] = part end
+  end
+  return answer
+end
+
+-- K: own, session, turn, device, live transcript, the keys of `turn_context`
+-- A: worker, fence, session id or '' for any or none, session ttl s, turn ttl s, turn id, messages, token, id of the
+--    stream entry, longest age of the entry ms, longest pause of a turn ms, most attempts, the arguments of
+--    `turn_context`
+-- Begins a turn in a live session, or returns the journal of a turn that was begun before. The id of the stream entry
+-- that asks for the turn is the turn's epoch: the newest turn wins. Returns {'GONE'} if the session is over, {'OVER'}
+-- if a newer turn has begun, {'BUSY'} if the turn before it still runs and must be ended first; else what `begun`
+-- returns, with 'AGAIN' or 'GO', and the data that the turn needs. It is 'GO' also if the client library repeated this call after a fault: the token is
+-- the same then. A call that waits for the user's yes (`ask`) waits for the next turn only, which finds it as `asked`.
+local function turn_begin(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  if A[3] ~= '' and redis.call('HGET', K[2], 'id') ~= A[3] then return {'GONE'} end
+  local known = redis.call('HMGET', K[3], 'turn', 'tok', 'state', 'at', 'past', 'seen', 'ask', 'asked')
+  local at, verdict = now(), 'GO'
+  local late = at - tonumber(string.match(A[9], '^%d+') or at) > tonumber(A[10])
+  if known[1] == A[6] and known[2] ~= A[8] then
+    verdict = 'AGAIN'
+    late = redis.call('HINCRBY', K[3], 'tries', 1) > tonumber(A[12]) or at - tonumber(known[6] or at) > tonumber(A[11])
+  elseif known[1] ~= A[6] then
+    if older(A[9], known[4]) or string.find(known[5] or '', A[6], 1, true) then return {'OVER'} end
+    if known[3] == 'running' then return {'BUSY'} end
+    redis.call('DEL', K[3])
+    redis.call('HSET', K[3], 'turn', A[6], 'tok', A[8], 'state', 'running', 'messages', A[7], 'sentences', 0, 'lines', 0,
+      'at', A[9], 'seen', at, 'past', string.sub((known[1] or '') .. ' ' .. (known[5] or ''), 1, 132))
+    known[8] = known[7]
+    if known[8] then redis.call('HSET', K[3], 'asked', known[8]) end
+  end
+  redis.call('EXPIRE', K[3], A[5])
+  redis.call('EXPIRE', K[2], A[4])
+  local session = redis.call('HGETALL', K[2])
+  -- Without a session, only the dialect of the device is known.
+  if #session == 0 then session = {'dialect', redis.call('HGET', K[4], 'dialect') or ''} end
+  local asked, watched = known[8] and {'asked', known[8]} or {}, redis.call('EXISTS', K[5])
+  local turn = verdict == 'AGAIN' and redis.call('HGETALL', K[3]) or asked
+  return begun(verdict, late, watched, session, turn, turn_context({unpack(K, 6)}, {unpack(A, 13)}))
+end
+
+-- K: own, turn  A: worker, fence, turn ttl s, turn id, messages for its edge (see `post_all`), field, value, …
+-- Records the progress of the device's newest turn, then sends the edge what was recorded.
+local function turn_record(K, A)
+  if not owns(K[1], A[1], A[2]) then return fenced() end
+  local turn = redis.call('HMGET', K[2], 'turn', 'state')
+  if turn[1] ~= A[4] then return redis.error_reply('FENCED a newer turn has begun') end
+  if turn[2] ~= 'running' then return redis.error_reply('FENCED the turn is over') end
+  redis.call('HSET', K[2], 'seen', now(), unpack(A, post_all(A, 5)))
+  redis.call('EXPIRE', K[2], A[3])
+  return 1
+end
+
 -- K: session of the gateway, its history  A: time of use, ttl s, most messages
 -- Prolongs a session. Returns {created, used before or '', language or '', character or '', message, …}, or {} if there
 -- is none.
@@ -1242,27 +1256,30 @@ end
 
 -- K: own, history, turn, events[, conversations to remember, conversation]
 -- A: worker, fence, history ttl s, fewest messages that are kept, turn id, turn ttl s, state, messages, sentences,
---    apology, tokens, mac, data of the event, terms of the history, line, …
--- Writes a turn's lines into the history, in place of those that it wrote before, and the event of its end. Returns 0
--- if it is not the newest turn, or if the state was 'cut' already and A has another one.
+--    apology, tokens, mac, data of the event, terms of the history, messages for its edge (see `post_all`), line, …
+-- Writes a turn's lines into the history, in place of those that it wrote before, and the event of its end; then sends
+-- the edge its messages. Returns 0 and does nothing if it is not the newest turn, or if the state was 'cut' already and
+-- A has another one.
 local function remember(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local turn = redis.call('HMGET', K[3], 'turn', 'lines', 'state')
   if turn[1] ~= A[5] or (turn[3] == 'cut' and A[7] ~= 'cut') then return 0 end
-  local earlier = tonumber(turn[2] or '0')
+  local earlier, first = tonumber(turn[2] or '0'), post_all(A, 15)
+  local lines = #A - first + 1
   if earlier > 0 then redis.call('LTRIM', K[2], 0, -earlier - 1) end
-  for at = 15, #A do redis.call('RPUSH', K[2], A[at]) end
-  redis.call('LTRIM', K[2], surplus(redis.call('LLEN', K[2]), tonumber(A[4])), -1)
+  local length = lines > 0 and redis.call('RPUSH', K[2], unpack(A, first)) or redis.call('LLEN', K[2])
+  local more = surplus(length, tonumber(A[4]))
+  if more > 0 then redis.call('LTRIM', K[2], more, -1) end
   redis.call('EXPIRE', K[2], A[3])
   redis.call('HSET', K[3], 'state', A[7], 'messages', A[8], 'partial', '', 'sentences', A[9], 'apology', A[10],
-    'tokens', A[11], 'terms', A[14], 'lines', #A - 14, 'seen', now())
+    'tokens', A[11], 'terms', A[14], 'lines', lines, 'seen', now())
   redis.call('EXPIRE', K[3], A[6])
   if turn[3] ~= A[7] then
     local cut = turn[3] == 'written' and 'turn.shortened' or 'turn.interrupted'
     local kind = A[7] == 'cut' and cut or A[10] == '' and 'turn.answered' or 'turn.failed'
     emit(K[4], kind, A[12], A[13])
   end
-  if K[5] then note_conversation(K[5], K[6], A[12], tonumber(A[3]), #A - 14, earlier) end
+  if K[5] then note_conversation(K[5], K[6], A[12], tonumber(A[3]), lines, earlier) end
   return 1
 end
 

@@ -13,13 +13,13 @@ from fleet.adapters.redis.sessions.conversations import (
     LONGEST_HISTORY,
     MOST_RESUMES,
     Begun,
-    Context,
     Conversations,
     Opening,
     Refusal,
     StoredJournal,
 )
 from fleet.adapters.redis.sessions.sessions import SessionRecord, Sessions
+from fleet.adapters.redis.sessions.turn_context import Context
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.ports import Message, TokenUsage, ToolCall
 from fleet.core.reports import DeviceReport
@@ -58,7 +58,7 @@ async def begin(store: Store, conversations: Conversations, owner: Owner, mac: s
 
     async def one(turn: str, at: int = 0, owner: Owner = owner, session: str = "s1", patience: float = PATIENCE) -> Any:
         opening = Opening(session, turn, TURN[0], f"{int(now) + at * 1000}-1")
-        return await conversations.begin(owner, mac, opening, patience)
+        return await conversations.begin(owner, mac, opening, patience, 9)
 
     return one
 

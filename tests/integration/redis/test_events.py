@@ -114,7 +114,7 @@ async def test_a_call_tells_of_its_end_once(store: Store, owner: Owner, mac: str
     told = await events.new()
     assert [data["outcome"] for _, data in told] == list(results)
     assert {(kind, data["tool"]) for kind, data in told} == {("tool.called", "self.set_volume")}
-    await Conversations(store, 60).begin(owner, mac, Opening("", "t2", ASKED, "1-1"), 60)
+    await Conversations(store, 60).begin(owner, mac, Opening("", "t2", ASKED, "1-1"), 60, 9)
     begun = await calls.begin(mac, "t2:1", 0.001, CallingTurn(owner, "t2"), "self.x")
     while not await calls.sweep(store.keys.shard(mac)):
         pass
@@ -127,7 +127,7 @@ async def test_a_turn_tells_how_it_ended(store: Store, owner: Owner, mac: str, e
     for turn, (recorded, apology) in enumerate(((False, ""), (True, ""), (True, "Sorry."))):
         name = f"t{turn}"
         conversations = Conversations(store, 60, recorded=recorded)
-        await conversations.begin(owner, mac, Opening("", name, ASKED, f"{turn + 1}-1"), 60)
+        await conversations.begin(owner, mac, Opening("", name, ASKED, f"{turn + 1}-1"), 60, 9)
         journal = StoredJournal(name, "written", (ASKED, SAID), 1, apology=apology, usage=TokenUsage(9, 2, 3))
         facts = TurnFacts("s1", language="en", speech_ms=700, stages={"heard": 80})
         for _ in range(2):
@@ -143,7 +143,7 @@ async def test_a_turn_tells_how_it_ended(store: Store, owner: Owner, mac: str, e
 async def test_an_interruption_is_told_apart_from_an_end(store: Store, owner: Owner, mac: str, events: Events) -> None:
     conversations = Conversations(store, 60, recorded=True)
     for turn, states in (("t1", ("cut", "cut")), ("t2", ("written", "cut", "cut"))):
-        await conversations.begin(owner, mac, Opening("", turn, ASKED, f"{turn[1]}-1"), 60)
+        await conversations.begin(owner, mac, Opening("", turn, ASKED, f"{turn[1]}-1"), 60, 9)
         for state in states:
             await conversations.remember(owner, mac, StoredJournal(turn, state, (ASKED,), 0), (ASKED,))  # type: ignore[arg-type]
     assert [kind for kind, _ in await events.new()] == ["turn.interrupted", "turn.answered", "turn.shortened"]

@@ -43,7 +43,7 @@ def talk(store: Store, owner: Owner, mac: str) -> Talk:
         await Sessions(store).open(owner, session)
         entry = str(await store.client.xadd(store.keys.inbox(store.keys.shard(mac)), {"m": ""}))
         conversations = Conversations(store, seconds, remembers=remembers)
-        begun = await conversations.begin(owner, mac, Opening("s1", turn, lines[0], entry), 60)
+        begun = await conversations.begin(owner, mac, Opening("s1", turn, lines[0], entry), 60, 9)
         assert isinstance(begun, Begun)
         assert await conversations.remember(owner, mac, StoredJournal(turn, "written", lines, 1), lines)
 
@@ -236,7 +236,7 @@ async def test_facts_and_due_conversations_survive_a_restart(own_redis: RedisSer
     await Memories(store).change(lease, mac, MemoryChanges(("Anna",)))
     conversations = Conversations(store, 3600, remembers=True)
     opening = Opening("", "t1", TURN[0], "9999999999999-1")
-    assert isinstance(await conversations.begin(lease, mac, opening, 60), Begun)
+    assert isinstance(await conversations.begin(lease, mac, opening, 60, 9), Begun)
     await conversations.remember(lease, mac, StoredJournal("t1", "written", TURN, 1), TURN)
     own_redis.kill()
     await asyncio.to_thread(own_redis.start)

@@ -160,7 +160,7 @@ async def test_histories_are_as_if_once(store: Store, owner: Owner, doubled: lis
     conversations = Conversations(store, 60)
     await Sessions(store).open(owner, session(mac))
     asked, answered = Message("user", "hello"), Message("assistant", "Hi.")
-    begun = await conversations.begin(owner, mac, Opening("s1", "t1", asked, "1-1"), 60)
+    begun = await conversations.begin(owner, mac, Opening("s1", "t1", asked, "1-1"), 60, 9)
     assert isinstance(begun, Begun)
     assert (begun.session.id, begun.journal, begun.late) == ("s1", None, True)
     await conversations.record(owner, mac, StoredJournal("t1", "running", (asked, answered), 1))

@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import TURN_SECONDS
+from fleet.adapters.redis.shards.inbox import NO_POST
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.consent import Ask
 
@@ -29,7 +30,7 @@ class Asks:
         await self._store.call(
             "fleet_turn_record",
             [keys.own(keys.shard(mac)), keys.turn(mac)],
-            [owner.worker, owner.fence, TURN_SECONDS, ask.turn, "ask", _ASK.dump_json(ask).decode()],
+            [owner.worker, owner.fence, TURN_SECONDS, ask.turn, *NO_POST, "ask", _ASK.dump_json(ask).decode()],
         )
 
 

@@ -7,22 +7,18 @@ from typing import Final, Literal, cast
 
 from pydantic import TypeAdapter
 
-from fleet.adapters.redis.access.admissions import admission_key
+from fleet.adapters.redis.client.pipeline import Words
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.devices.reports import read_report
-from fleet.adapters.redis.devices.tools import decode_tools
-from fleet.adapters.redis.keys import DEVICE_SECONDS, SESSION_SECONDS, TURN_SECONDS
+from fleet.adapters.redis.keys import SESSION_SECONDS, TURN_SECONDS
 from fleet.adapters.redis.sessions.asks import read_ask
 from fleet.adapters.redis.sessions.history_terms import HistoryTerms
 from fleet.adapters.redis.sessions.sessions import SessionRecord
+from fleet.adapters.redis.sessions.turn_context import Context, context_keys, context_words, read_context
 from fleet.adapters.redis.sessions.turn_data import NO_FACTS, TurnFacts, turn_data
+from fleet.adapters.redis.shards.inbox import NO_POST
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.consent import Ask
 from fleet.core.ports import Message, TokenUsage
-from fleet.core.reports import SECONDS as REPORT_SECONDS
-from fleet.core.reports import DeviceReport
-from fleet.core.server_tools import Persona
-from fleet.wire.mcp import ToolSpec
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 _MESSAGES: TypeAdapter[tuple[Message, ...]] = TypeAdapter(tuple[Message, ...])
@@ -89,7 +85,7 @@ class Begun:
 
     `late`: the user does not wait for the answer any more, or the turn was resumed too often. `watched`: somebody
     follows its live transcript. `asked`: the call that waited for the user's yes when this turn began; it waits no
-    longer.
+    longer. `context`: the data of the device as they were then.
     """
 
     session: SessionRecord
@@ -97,6 +93,7 @@ class Begun:
     late: bool = False
     asked: Ask | None = None
     watched: bool = False
+    context: Context | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +108,6 @@ class Opening:
 
 Refusal = Literal["gone", "over", "busy"]
 _REFUSALS: Final[dict[str, Refusal]] = {"GONE": "gone", "OVER": "over", "BUSY": "busy"}
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The data of a device that a turn needs: tools, newest history (oldest first), reports, persona, time zone."""
-
-    tools: tuple[ToolSpec, ...]
-    history: tuple[Message, ...]
-    reports: tuple[DeviceReport, ...]
-    persona: Persona = field(default_factory=Persona)
-    timezone: str = ""
-    """Of the device: an IANA name or minutes east of UTC; the server's own without it."""
-    facts: tuple[str, ...] = ()
-    """What is known from earlier conversations."""
-    agent: str = ""
-    """Digest of its agent; empty for the settings alone."""
 
 
 class Conversations:
@@ -144,7 +125,9 @@ class Conversations:
         self._usual = HistoryTerms(seconds, remembers=remembers)
         self._recorded = recorded
 
-    async def begin(self, owner: Owner, mac: str, opening: Opening, resume_seconds: float) -> Begun | Refusal:
+    async def begin(
+        self, owner: Owner, mac: str, opening: Opening, resume_seconds: float, history: int
+    ) -> Begun | Refusal:
         """Record that a turn begins or is resumed; this prolongs its session.
 
         Args:
@@ -152,6 +135,7 @@ class Conversations:
             mac: The device.
             opening: The turn. The turn with the newest stream entry wins.
             resume_seconds: Longest time in seconds since a turn's last step in which it may be resumed.
+            history: Messages of history in its context, unless the agent says another number.
 
         Returns:
             The turn; or `gone` if its session is over, `over` if a newer turn has begun, `busy` if the previous turn
@@ -163,45 +147,33 @@ class Conversations:
         keys = self._store.keys
         verdict, *answer = await self._store.call(
             "fleet_turn_begin",
-            [keys.own(keys.shard(mac)), keys.session(mac), keys.turn(mac), keys.device(mac), keys.transcript(mac)],
+            [
+                *(keys.own(keys.shard(mac)), keys.session(mac), keys.turn(mac), keys.device(mac)),
+                *(keys.transcript(mac), *context_keys(self._store, mac)),
+            ],
             [
                 *(owner.worker, owner.fence, opening.session, SESSION_SECONDS, TURN_SECONDS),
                 *(opening.turn, _dump((opening.asked,)), secrets.token_hex(8), opening.entry),
-                *(round(FRESH_SECONDS * 1000), round(resume_seconds * 1000), MOST_RESUMES),
+                *(round(FRESH_SECONDS * 1000), round(resume_seconds * 1000), MOST_RESUMES, *context_words(history)),
             ],
         )
         return _REFUSALS[verdict] if verdict in _REFUSALS else _begun(mac, verdict == "AGAIN", *answer)
 
     async def context(self, mac: str, most: int) -> Context:
         """Return the data that a turn needs; `most` says how much history, unless the agent does."""
-        keys = self._store.keys
-        tools, count, language, character, timezone, facts, agent, *lines = await self._store.call(
-            "fleet_turn_context",
-            [
-                *(keys.tools(mac), keys.history(mac), keys.reports(mac), keys.persona(mac)),
-                *(admission_key(self._store, mac), keys.memory(mac), keys.agents(keys.shard(mac))),
-            ],
-            [most, REPORT_SECONDS * 1000, DEVICE_SECONDS],
-        )
-        fact, report = int(count), int(count) + int(facts)
-        history, reports = lines[:fact], lines[report:]
-        return Context(
-            decode_tools(tools),
-            tuple(_MESSAGE.validate_json(line) for line in history),
-            tuple(read_report(line) for line in reports),
-            Persona(language, character),
-            timezone,
-            tuple(lines[fact:report]),
-            agent,
-        )
+        words = context_words(most)
+        return read_context(await self._store.call("fleet_turn_context", context_keys(self._store, mac), words))
 
-    async def record(self, owner: Owner, mac: str, journal: StoredJournal, *, whole: bool = True) -> None:
+    async def record(
+        self, owner: Owner, mac: str, journal: StoredJournal, post: Words = NO_POST, *, whole: bool = True
+    ) -> None:
         """Record the progress of a running turn before its next step begins.
 
         Args:
             owner: The lease.
             mac: The device.
             journal: Of the turn.
+            post: What the edge gets then; see `Inboxes.post_all`.
             whole: Whether there are new complete messages; else only the partial one is written.
 
         Raises:
@@ -212,7 +184,7 @@ class Conversations:
             "fleet_turn_record",
             [keys.own(keys.shard(mac)), keys.turn(mac)],
             [
-                *(owner.worker, owner.fence, TURN_SECONDS, journal.turn),
+                *(owner.worker, owner.fence, TURN_SECONDS, journal.turn, *post),
                 *("sentences", journal.sentences),
                 *("partial", journal.partial),
                 *("tokens", _tokens(journal.usage)),
@@ -221,7 +193,13 @@ class Conversations:
         )
 
     async def remember(
-        self, owner: Owner, mac: str, journal: StoredJournal, lines: Sequence[Message], facts: TurnFacts = NO_FACTS
+        self,
+        owner: Owner,
+        mac: str,
+        journal: StoredJournal,
+        lines: Sequence[Message],
+        facts: TurnFacts = NO_FACTS,
+        post: Words = NO_POST,
     ) -> bool:
         """Write a turn into the history, in place of its earlier lines, and the event of its end.
 
@@ -231,9 +209,10 @@ class Conversations:
             journal: Of the turn as it ended.
             lines: Its messages for the history.
             facts: What its worker knows besides.
+            post: What the edge gets then; see `Inboxes.post_all`.
 
         Returns:
-            False if a newer turn has begun: then nothing is changed.
+            False if a newer turn has begun: then nothing is changed or sent.
         """
         keys, shard, terms = self._store.keys, self._store.keys.shard(mac), journal.terms or self._usual
         data = turn_data(journal.turn, journal.written, lines, journal.usage, facts, recorded=self._recorded)
@@ -247,6 +226,7 @@ class Conversations:
                 *(owner.worker, owner.fence, terms.seconds, LONGEST_HISTORY),
                 *(journal.turn, TURN_SECONDS, journal.state, _dump(journal.written)),
                 *(journal.sentences, journal.apology, _tokens(journal.usage), mac, data, terms.text),
+                *post,
                 *(_MESSAGE.dump_json(message).decode() for message in lines),
             ],
         )
@@ -259,14 +239,17 @@ class Conversations:
         return StoredJournal.of(record) if record else None
 
 
-def _begun(mac: str, again: bool, late: str, watched: str, length: str, *parts: str) -> Begun:
-    session, turn = parts[: int(length)], _pairs(parts[int(length) :])
+def _begun(mac: str, again: bool, late: str, watched: str, of_session: str, of_turn: str, *parts: str) -> Begun:
+    first = int(of_session)
+    second = first + int(of_turn)
+    turn = _pairs(parts[first:second])
     return Begun(
-        SessionRecord.of(mac, _pairs(session)),
+        SessionRecord.of(mac, _pairs(parts[:first])),
         StoredJournal.of(turn) if again and turn else None,
         late=late == "1",
         asked=read_ask(turn.get("asked", "")),
         watched=watched == "1",
+        context=read_context(parts[second:]),
     )
 
 

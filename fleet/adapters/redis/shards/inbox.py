@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import math
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
@@ -26,6 +26,9 @@ READ_SECONDS: Final = 10.0
 T = TypeVar("T")
 
 _ENCODER: Final = msgspec.json.Encoder()
+
+NO_POST: Final = ("", 0, 0, 0)
+"""What `Inboxes.post_all` returns for nothing."""
 
 _REMEMBERED: Final = 2000
 """Entries that a reader keeps to recognise duplicates; more than arrive while a writer retries a command."""
@@ -49,8 +52,8 @@ class Inboxes:
         self._edge_position: dict[str, str] = {}
         self._renewed: dict[str, float] = {}
         """When the expiry of each edge's inbox was last set, on the loop's clock."""
-        self._prefix = secrets.token_hex(6)
-        self._numbers = itertools.count()
+        self._marks = map(f"{secrets.token_hex(6)}{{:x}}".format, itertools.count())
+        """Of messages: a duplicate, written when a command was retried, has the same."""
         self._last_read = -math.inf
         """When a read last returned entries, on the loop's clock."""
         self._rest_until = 0.0
@@ -106,7 +109,25 @@ class Inboxes:
         """
         if command is None or self._store.spans_nodes:
             return b"", "", 0, 0
-        return _ENCODER.encode(command), self._mark(), keys.INBOX_LENGTH, keys.EDGE_INBOX_SECONDS
+        return _ENCODER.encode(command), next(self._marks), keys.INBOX_LENGTH, keys.EDGE_INBOX_SECONDS
+
+    def post_all(self, edge: str, commands: Sequence[EdgeCommand]) -> tuple[bytes | str | int, ...]:
+        """Return the arguments with which a function of `functions.lua` sends an edge messages; `post` tells of one.
+
+        Args:
+            edge: Empty for none.
+            commands: In their order.
+
+        Returns:
+            The edge, the longest inbox, the seconds that a new inbox lives, the number of messages, and of each the
+            message and its mark. There are none without an edge, and in a Cluster: there `to_edge` is the only way.
+        """
+        if not edge or self._store.spans_nodes:
+            return NO_POST
+        words: list[bytes | str | int] = [edge, keys.INBOX_LENGTH, keys.EDGE_INBOX_SECONDS, len(commands)]
+        for command in commands:
+            words += _ENCODER.encode(command), next(self._marks)
+        return tuple(words)
 
     def _life(self, name: str) -> int:
         """Return the seconds that an inbox lives if it is time to set them again, else 0."""
@@ -186,9 +207,6 @@ class Inboxes:
             return None
 
     def _entry(self, inbox: str, message: EdgeCommand | EdgeEvent) -> tuple[str | int | bytes, ...]:
-        """Return the command that writes a message; the mark identifies a duplicate, written when it was retried."""
+        """Return the command that writes a message."""
         message_json = _ENCODER.encode(message)
-        return "XADD", inbox, "MAXLEN", "~", keys.INBOX_LENGTH, "*", "m", message_json, "k", self._mark()
-
-    def _mark(self) -> str:
-        return f"{self._prefix}{next(self._numbers):x}"
+        return "XADD", inbox, "MAXLEN", "~", keys.INBOX_LENGTH, "*", "m", message_json, "k", next(self._marks)

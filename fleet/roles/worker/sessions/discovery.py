@@ -6,7 +6,7 @@ import random
 import secrets
 from collections import Counter
 from contextlib import suppress
-from typing import cast
+from typing import Literal, cast
 
 from pydantic import JsonValue
 
@@ -97,15 +97,21 @@ class Discovery:
         if running is not None:
             running.cancel()
 
-    async def wait_until_done(self, mac: str, seconds: float) -> bool:
-        """Wait for a running discovery of the device; return False if it takes longer than `seconds`."""
+    async def wait_until_done(self, mac: str, seconds: float) -> Literal["idle", "done", "late"]:
+        """Wait for a discovery of the device, if one runs.
+
+        Returns:
+            `idle` if none ran, `done` if the tools may be others now, `late` if it takes longer than `seconds`.
+        """
+        if mac not in self._running:
+            return "idle"
         try:
             async with asyncio.timeout(seconds):
                 while mac in self._running:
                     await asyncio.wait([self._running[mac]])
         except TimeoutError:
-            return False
-        return True
+            return "late"
+        return "done"
 
     def _cancel_retry(self, mac: str) -> None:
         if timer := self._retries.pop(mac, None):

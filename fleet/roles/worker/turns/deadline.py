@@ -70,6 +70,6 @@ class TurnDeadline:
 
     async def _send_progress(self) -> None:
         try:
-            await self._speech.send_progress()
+            await self._speech.edge.send_progress()
         except FleetError as error:
             log.warning("progress not sent to the edge", extra={"reason": str(error)})

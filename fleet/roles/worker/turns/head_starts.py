@@ -76,7 +76,7 @@ class HeadStarts:
 
     async def _run(self, shard: Shard, event: UtteranceTentativeEvent, ahead: _Ahead) -> None:
         mac, resources = event.device, self._resources
-        if not await self._discovery.wait_until_done(mac, LONGEST_SECONDS):
+        if await self._discovery.wait_until_done(mac, LONGEST_SECONDS) == "late":
             return
         session = await resources.sessions.read(mac)
         if session is None or session.id != event.session or not session.edge:

@@ -5,7 +5,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fleet.adapters.redis.client.pipeline import Words
 from fleet.adapters.redis.sessions.conversations import Conversations, StoredJournal, TurnState
+from fleet.adapters.redis.shards.inbox import NO_POST
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.agent import Progress
 from fleet.core.history import certain, cut, settle
@@ -68,7 +70,7 @@ class JournalWriter:
         self._partial = ""
         for text in (*(one.text for one in self._whole if one.role == "assistant"), self._apology):
             await self._speech.add_message(text, repeated=True)
-        await self._speech.send_progress()
+        await self._speech.edge.send_progress()
         await self._speech.hand_over()
         return _progress(self._whole[self._head :])
 
@@ -130,7 +132,7 @@ class JournalWriter:
         await self._speech.add_message(text)
 
     async def keep(self) -> None:
-        """Put the turn into the history, before its last sentences are handed over.
+        """Put the turn into the history, and then send its last sentences and its end.
 
         Raises:
             Fenced: Another worker owns the shard, or the turn was cut off, or a newer one has begun.
@@ -139,8 +141,11 @@ class JournalWriter:
         lines = settle(self._messages())
         # A question without an answer would confuse the model in later turns.
         lines = lines if len(lines) > self._head else lines[: self._head - 1]
-        if not await self._write_history("written", lines):
+        self._speech.close()
+        post = self._speech.edge.post()
+        if not await self._write_history("written", lines, post):
             raise Fenced("the turn has ended")
+        self._speech.edge.note_posted(post)
 
     async def cut(self) -> None:
         """Put a turn that was cut off into the history, as if all sentences handed to the edge had been spoken.
@@ -156,16 +161,17 @@ class JournalWriter:
     async def _write(self) -> None:
         handed, usage = self._speech.handed, self.usage
         journal = StoredJournal(self._turn, "running", self._whole, handed, self._partial, usage=usage)
-        await self._conversations.record(self._owner, self._mac, journal, whole=self._changed)
+        post = self._speech.edge.post()
+        await self._conversations.record(self._owner, self._mac, journal, post, whole=self._changed)
+        self._speech.edge.note_posted(post)
         self._changed = False
         log.debug("turn journalled", extra={"messages": len(self._whole), "sentences": self._speech.handed})
 
-    async def _write_history(self, state: TurnState, lines: Sequence[Message]) -> bool:
+    async def _write_history(self, state: TurnState, lines: Sequence[Message], post: Words = NO_POST) -> bool:
         handed, apology, usage = self._speech.handed, self._apology, self.usage
         journal = StoredJournal(self._turn, state, self._messages(), handed, "", apology, usage, self.terms)
-        kept = await self._conversations.remember(
-            self._owner, self._mac, journal, lines, self._speech.stages.facts(self._speech.utterance.language)
-        )
+        facts = self._speech.stages.facts(self._speech.utterance.language)
+        kept = await self._conversations.remember(self._owner, self._mac, journal, lines, facts, post)
         log.debug("turn remembered", extra={"state": state})
         return kept
 

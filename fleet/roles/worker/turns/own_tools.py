@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from fleet.adapters.redis.sessions.conversations import Context
+from fleet.adapters.redis.sessions.turn_context import Context
 from fleet.adapters.tools.beside import ToolsBeside
 from fleet.adapters.tools.memory import memory_tools
 from fleet.adapters.tools.reminders import ReminderTools

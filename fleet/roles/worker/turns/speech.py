@@ -19,13 +19,12 @@ from fleet.ground.metrics import turns as timed
 from fleet.ground.metrics.histogram import HistogramMetric
 from fleet.ground.tracing import spans
 from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.turns.edge_output import EdgeOutput
 from fleet.roles.worker.turns.messages import ScreenMessages
 from fleet.roles.worker.turns.stages import TurnStages
 from fleet.wire.edge_messages import (
-    EndAnswerCommand,
     SpeakSentenceCommand,
     StartAnswerCommand,
-    TurnProgressCommand,
     UtteranceEvent,
 )
 
@@ -49,7 +48,8 @@ class AnswerSpeech:
     def __init__(
         self, shard: Shard, inboxes: Inboxes, session: SessionRecord, utterance: UtteranceEvent, handed: int = 0
     ) -> None:
-        self._inboxes = inboxes
+        self.edge = EdgeOutput(inboxes, session, utterance.turn)
+        """Has the sentences until they are handed over."""
         self._session = session
         self.utterance = utterance
         """The utterance that is answered; its language is the language of the speech."""
@@ -67,7 +67,6 @@ class AnswerSpeech:
         """Number of sentences handed over."""
         self.agent: str | None = None
         """Digest of the agent, once it is known."""
-        self._waiting: list[StartAnswerCommand | SpeakSentenceCommand] = []
 
     @property
     def waits(self) -> bool:
@@ -80,7 +79,7 @@ class AnswerSpeech:
         if self.begun_at is None and text.strip():
             self._time("first_token", timed.llm_ttft, "llm first token")
             self.begun_at = asyncio.get_running_loop().time()
-            self._waiting.append(
+            self.edge.waiting.append(
                 StartAnswerCommand(
                     device=self._session.device,
                     session=self._session.id,
@@ -123,22 +122,26 @@ class AnswerSpeech:
     async def hand_over(self) -> None:
         """Send the waiting sentences to the edge and the device.
 
+        The edge of a spoken question has begun the answer already, so its beginning goes with the first sentence.
+
         Raises:
             Fenced: The lease may have ended.
             Unavailable: Redis is away; the sentences go on waiting.
         """
-        if self._waiting:
-            if self._session.edge:
-                await self._inboxes.to_edge(self._session.edge, *self._waiting)
-            self.messages.send()
-            await self.messages.show(self._waiting)
+        if not self.edge.waiting:
+            return
+        due = self.waits or self.utterance.typed
+        if due:
+            await self.edge.send()
+        self.messages.send()
+        if due:
+            await self.messages.show(self.edge.waiting)
             self._handed_over()
 
-    async def send_progress(self) -> None:
-        """Send the edge a `TurnProgressCommand`, so that it goes on waiting."""
-        await self._send(
-            TurnProgressCommand(device=self._session.device, session=self._session.id, turn=self.utterance.turn)
-        )
+    def close(self) -> None:
+        """Cut the rest of the text; what waits ends with the end of the answer."""
+        self.flush()
+        self.edge.end(self._written)
 
     async def end(self) -> None:
         """Send the waiting sentences, and end the answer.
@@ -148,28 +151,24 @@ class AnswerSpeech:
             Unavailable: Redis or the broker is away; a retry is safe.
             Overloaded: The broker does not keep up; a retry is safe.
         """
-        self.flush()
-        ended = EndAnswerCommand(
-            device=self._session.device, session=self._session.id, turn=self.utterance.turn, index=self._written
-        )
-        await self._send(*self._waiting, ended)
+        self.close()
+        await self.edge.send()
         self.messages.end()
-        await self.messages.show(self._waiting)
+        await self.messages.show(self.edge.waiting)
         self._handed_over()
 
     async def abort(self) -> None:
         """Drop the waiting sentences, and end the answer."""
-        self._waiting.clear()
+        self.edge.clear()
         self.messages.abort()
-        ended = EndAnswerCommand(
-            device=self._session.device, session=self._session.id, turn=self.utterance.turn, index=self.handed
-        )
-        await self._send(ended)
+        self.edge.end(self.handed)
+        await self.edge.send()
+        self.edge.clear()
 
     def _handed_over(self) -> None:
         if self.waits:
             log.debug("sentence handed over", extra={"index": self._written - 1})
-        self._waiting.clear()
+        self.edge.clear()
         self.handed = max(self.handed, self._written)
 
     def _add(self, piece: str) -> None:
@@ -182,7 +181,7 @@ class AnswerSpeech:
         if self._written == 0:
             self._time("first_sentence", timed.llm_ttfs, "first sentence")
         if self._written >= self.handed:
-            self._waiting.append(self._sentence(text))
+            self.edge.waiting.append(self._sentence(text))
         self._written += 1
 
     def _sentence(self, text: str) -> SpeakSentenceCommand:
@@ -197,12 +196,6 @@ class AnswerSpeech:
             emotion=emotion,
             agent=self.agent,
         )
-
-    async def _send(
-        self, *commands: StartAnswerCommand | SpeakSentenceCommand | EndAnswerCommand | TurnProgressCommand
-    ) -> None:
-        if self._session.edge:
-            await self._inboxes.to_edge(self._session.edge, *commands)
 
     def _time(self, stage: str, metric: HistogramMetric, what: str) -> None:
         seconds = self.stages.note(stage)

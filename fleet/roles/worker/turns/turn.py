@@ -72,7 +72,8 @@ class WorkerTurn:
         self._resources = resources
         self._calls = calls
         self._shard = shard
-        self._begun = begun
+        self.begun = begun
+        """Without the context, if that is to be read again."""
         self._heard = utterance
         self._journal = begun.journal or StoredJournal(utterance.turn, "running", (Message("user", utterance.text),), 0)
         handed = self._journal.sentences
@@ -90,7 +91,7 @@ class WorkerTurn:
 
     @property
     def _session(self) -> SessionRecord:
-        return self._begun.session
+        return self.begun.session
 
     async def run(self, kept: KeptText | None = None) -> None:
         """Answer, and end the answer on the edge.
@@ -102,7 +103,7 @@ class WorkerTurn:
             Fenced: Another worker continues the turn, or a newer one has begun.
             Unavailable: Redis is away; the turn can be taken up again.
         """
-        resumed = self._begun.journal is not None
+        resumed = self.begun.journal is not None
         if resumed:
             log.info("turn taken up", extra={"state": self._journal.state, "sentences": self._journal.sentences})
         else:
@@ -118,7 +119,7 @@ class WorkerTurn:
         if kept is not None:
             await self._say_first(kept)
         if self._journal.state == "running":
-            if self._begun.late:
+            if self.begun.late:
                 log.warning("turn comes too late")
                 failure: Phrase | None = "failed"
             else:
@@ -210,7 +211,7 @@ class WorkerTurn:
     async def _prepare(self, before: Progress) -> tuple[Sequence[Message], agent.AgentTools]:
         """Return the model's prompt and tools."""
         settings, mac = self._resources.settings, self._session.device
-        context = await self._resources.conversations.context(mac, settings.history_messages)
+        context = self.begun.context or await self._resources.conversations.context(mac, settings.history_messages)
         chosen = self._agent = await TurnAgent.find(self._resources, context.agent)
         self._speech.agent, self._writer.terms = chosen.digest, chosen.history
         self._speech.stages.agent = chosen.agent.name

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from fleet.adapters.redis.sessions.conversations import Context
 from fleet.adapters.redis.sessions.history_terms import HistoryTerms
+from fleet.adapters.redis.sessions.turn_context import Context
 from fleet.adapters.tools.languages import introduce_language
 from fleet.core.agent_settings import chosen_persona, llm_options, override, persona_of
 from fleet.core.memory import describe_facts

@@ -5,7 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fleet.adapters.redis.sessions.conversations import Begun, Conversations, Opening, Refusal
 from fleet.adapters.redis.sessions.replies import Reply
@@ -145,16 +145,17 @@ class WorkerTurns:
             self.kept.give_back(cut.device, cut.turn)
 
     async def _open(self, shard: Shard, entry: StreamEntry, utterance: UtteranceEvent) -> Begun | Refusal:
-        mac, seconds = utterance.device, self._resources.settings.turn_seconds
+        mac, settings = utterance.device, self._resources.settings
+        terms = settings.turn_seconds, settings.history_messages
         opening = Opening(utterance.session, utterance.turn, Message("user", utterance.text), entry.id)
-        begun = await self._conversations.begin(shard.owner, mac, opening, seconds)
+        begun = await self._conversations.begin(shard.owner, mac, opening, *terms)
         if begun == "busy" and utterance.polite and mac in self._running:
             return begun
         if begun == "busy":
             # The earlier turn must be in the history before this one.
             await self._cancel_and_wait(mac)
             await end_abandoned_turn(self._conversations, shard.owner, mac)
-            begun = await self._conversations.begin(shard.owner, mac, opening, seconds)
+            begun = await self._conversations.begin(shard.owner, mac, opening, *terms)
         if begun == "busy":
             raise Unavailable("the earlier turn does not end")
         return begun
@@ -187,7 +188,7 @@ class WorkerTurns:
                             running.work = WorkerTurn(self._resources, self._calls, running.shard, begun, utterance)
                             ahead = self.head_starts.begun_for(utterance)
                             running.work.ahead = FixedAnswer(running.said) if running.said else ahead
-                            await self._await_tools(utterance.device)
+                            await self._await_tools(utterance.device, running.work)
                             async with self.kept.taken(begun, utterance) as kept:
                                 await running.work.run(kept)
                         break
@@ -213,11 +214,14 @@ class WorkerTurns:
             raise
         await self._resources.inboxes.discard([running.entry])
 
-    async def _await_tools(self, mac: str) -> None:
+    async def _await_tools(self, mac: str, turn: WorkerTurn) -> None:
         """Wait for a running discovery: otherwise a turn shortly after a boot would have no tools of the device."""
-        if not await self._discovery.wait_until_done(mac, TOOLS_SECONDS):
+        found = await self._discovery.wait_until_done(mac, TOOLS_SECONDS)
+        if found == "late":
             self._counts["tools: too late"] += 1
             log.warning("turn begins before the tools are known", extra={"device": mac})
+        if found != "idle":
+            turn.begun = replace(turn.begun, context=None)
 
     async def _cut(self, running: _Running) -> None:
         try:

@@ -17,7 +17,9 @@ async def begin(store: Store, owner: Owner, turn: str, entry: int) -> Ask | None
     journal = await conversations.journal(MAC)
     if journal and journal.state == "running" and journal.turn != turn:
         await conversations.remember(owner, MAC, journal.__class__(journal.turn, "cut", journal.messages, 0), ())
-    begun = await conversations.begin(owner, MAC, Opening("", turn, Message("user", "x"), f"9999999999999-{entry}"), 60)
+    begun = await conversations.begin(
+        owner, MAC, Opening("", turn, Message("user", "x"), f"9999999999999-{entry}"), 60, 9
+    )
     assert isinstance(begun, Begun), begun
     return begun.asked
 

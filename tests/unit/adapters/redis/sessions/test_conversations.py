@@ -24,7 +24,7 @@ KEPT = 1000
 async def begin(store: Store, owner: Owner, turn: str = "t1", ago: float = 0.0) -> Begun:
     """Begin a turn whose entry was written so many seconds ago."""
     entry = f"{int((connection_of(store).redis.now() - ago) * 1000)}-0"
-    begun = await Conversations(store, KEPT).begin(owner, MAC, Opening("", turn, ASKED, entry), 60)
+    begun = await Conversations(store, KEPT).begin(owner, MAC, Opening("", turn, ASKED, entry), 60, 9)
     assert isinstance(begun, Begun)
     return begun
 

@@ -71,7 +71,7 @@ async def test_all_pages_are_read_and_stored(asked: Asked) -> None:
     methods = await asked.answer(PAGES)
     assert methods == ["initialize", "notifications/initialized", "tools/list", "tools/list"]
     assert await asked.known() == ["a", "b"]
-    assert await asked.discovery.wait_until_done(MAC, 0)
+    assert await asked.discovery.wait_until_done(MAC, 0) == "idle"
 
 
 async def test_pages_that_are_as_in_the_stored_list_are_not_parsed(
@@ -85,7 +85,7 @@ async def test_pages_that_are_as_in_the_stored_list_are_not_parsed(
         patch.setattr(module, "parse_page", None)
         asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
         assert (await asked.answer(PAGES)).count("tools/list") == 2
-        assert await asked.discovery.wait_until_done(MAC, 0)
+        assert await asked.discovery.wait_until_done(MAC, 0) == "idle"
     assert await asked.known() == ["a", "b"]
     assert (await asked.stage.resources.devices.read(MAC)).tools_known
 
@@ -210,8 +210,8 @@ async def test_an_answer_to_a_worker_that_handed_the_shard_over_begins_the_disco
 
 async def test_a_device_that_does_not_answer_is_given_up_and_a_turn_does_not_wait_so_long(asked: Asked) -> None:
     asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
-    assert not await asked.discovery.wait_until_done(MAC, 2)
-    assert await asked.discovery.wait_until_done(MAC, module.ANSWER_SECONDS)
+    assert await asked.discovery.wait_until_done(MAC, 2) == "late"
+    assert await asked.discovery.wait_until_done(MAC, module.ANSWER_SECONDS) == "done"
     assert await asked.known() == []
 
 
@@ -229,7 +229,7 @@ async def test_a_device_that_goes_offline_while_it_is_asked_is_not_waited_for(
         asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
         await elapse(1)
         asked.discovery.pending.disconnect(MAC)
-        assert await asked.discovery.wait_until_done(MAC, 0.1)
+        assert await asked.discovery.wait_until_done(MAC, 0.1) == "done"
     [record] = [one for one in caplog.records if one.message == "device has no tools to offer"]
     assert vars(record)["reason"] == "the device disconnected"
 
@@ -246,7 +246,7 @@ async def test_a_device_that_reconnects_is_asked_again_and_one_that_registers_is
     assert (await asked.answer(PAGES)).count("initialize") >= 1
     asked.discovery.start(asked.stage.shard, MAC, "xiaozhi")
     asked.discovery.stop(MAC)
-    assert await asked.discovery.wait_until_done(MAC, 0)
+    assert await asked.discovery.wait_until_done(MAC, 0) == "idle"
 
 
 def tool(name: str, size: int = 0) -> dict[str, Any]:

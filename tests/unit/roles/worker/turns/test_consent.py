@@ -50,7 +50,7 @@ class Kitchen:
         opening = Opening(
             "" if heard.get("typed") else "s1", turn, Message("user", text), f"{self.stage._began}-{self.entry}"
         )
-        begun = await self.stage.resources.conversations.begin(self.stage.shard.owner, MAC, opening, 60)
+        begun = await self.stage.resources.conversations.begin(self.stage.shard.owner, MAC, opening, 60, 20)
         assert isinstance(begun, Begun), begun
         words = {"device": MAC, "session": opening.session, "turn": turn, "text": text, "language": "en"}
         event = UtteranceEvent(**words | heard)

@@ -10,10 +10,11 @@ from fleet.roles.worker.turns.speech import AnswerSpeech
 
 
 class Edge:
-    """The edge as `TurnDeadline` reaches it through a turn's speech."""
+    """A turn's speech and its edge, as `TurnDeadline` uses them."""
 
     def __init__(self) -> None:
         self.begun_at: float | None = None
+        self.edge = self
         self.informed = 0
         self.enough = asyncio.Event()
         self.failure: Exception | None = None

@@ -61,11 +61,24 @@ async def test_the_calls_of_a_message_are_in_the_journal_before_they_begin(turn:
 async def test_an_answer_is_in_the_history_before_its_end(turn: OneTurn) -> None:
     await turn.writer.say("On")
     await turn.writer.record((Message("assistant", "On"),))
+    turn.stage.connection.fault = RedisConnectionError("away")
+    with pytest.raises(Unavailable):
+        await turn.writer.keep()
+    turn.stage.connection.fault = None
+    assert turn.stage.edge_commands() == []
     await turn.writer.keep()
     assert await turn.history() == [("user", "light"), ("assistant", "On")]
-    assert turn.stage.spoken() == []
     await turn.speech.end()
     assert turn.stage.spoken() == ["On"] and (await turn.journal()).state == "written"
+    assert [type(one).__name__ for one in turn.stage.edge_commands()].count("EndAnswerCommand") == 1
+
+
+async def test_the_end_of_a_turn_that_a_newer_one_replaced_is_not_sent(turn: OneTurn) -> None:
+    await turn.writer.say("On")
+    await turn.writer.cut()
+    with pytest.raises(Fenced):
+        await turn.writer.keep()
+    assert turn.stage.edge_commands() == []
 
 
 async def test_another_worker_goes_on_where_the_first_one_stopped(turn: OneTurn) -> None:

@@ -114,6 +114,6 @@ async def test_what_does_not_come_from_the_model_measures_nothing(stage: WorkerS
 
 async def test_an_edge_that_waits_is_sent_the_progress_of_the_turn(stage: WorkerStage) -> None:
     one = await speech(stage)
-    await one.send_progress()
+    await one.edge.send_progress()
     [progress] = stage.edge_commands()
     assert isinstance(progress, TurnProgressCommand) and (progress.session, progress.turn) == ("s1", "t1")

@@ -57,7 +57,7 @@ class Conversations:
         self.stuck = False
         """Whether the turn before does not end."""
 
-    async def begin(self, owner: Any, mac: str, opening: Opening, patience: float) -> Any:
+    async def begin(self, owner: Any, mac: str, opening: Opening, patience: float, history: int) -> Any:
         self.done.append(f"begin {opening.turn} after {SlowTurn.written}")
         if opening.turn in ("gone", "over"):
             return opening.turn
@@ -94,7 +94,7 @@ class Stage:
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self.conversations = Conversations()
         self.discarded: list[str] = []
-        settings = SimpleNamespace(turn_seconds=60)
+        settings = SimpleNamespace(turn_seconds=60, history_messages=20)
         self.replies = Replies()
         resources = SimpleNamespace(
             spoken=None,
