@@ -1,6 +1,7 @@
 """How an agent's document takes the place of settings."""
 
 from dataclasses import fields, replace
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fleet.core.ports import USUAL_VOICE, Llm, LlmOptions, VoiceOptions
@@ -41,9 +42,16 @@ class OneModel:
         return self._llm
 
 
+@cache
+def _names(kind: "type[DataclassInstance]") -> frozenset[str]:
+    return frozenset(field.name for field in fields(kind))
+
+
 def override(settings: T, document: AgentDocument) -> T:
     """Return a role's slice of the settings, with the fields that the document sets in their place."""
-    names = document.model_fields_set & {field.name for field in fields(settings)}
+    if not document.model_fields_set:
+        return settings
+    names = document.model_fields_set & _names(type(settings))
     set_fields = {name: value for name in names if (value := getattr(document, name)) is not None}
     return replace(settings, **set_fields) if set_fields else settings
 

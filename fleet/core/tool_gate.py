@@ -30,7 +30,8 @@ class ToolGate:
     """
 
     def __init__(self, policy: ToolPolicy = EVERYTHING, ask: AskUser | None = None, confirmed: str = "") -> None:
-        self._policy = policy
+        self.policy = policy
+        """What is allowed."""
         self._ask = ask
         self._confirmed = confirmed
         self._asking = False
@@ -41,7 +42,7 @@ class ToolGate:
 
     def hides(self, tool: str, source: ToolSource) -> bool:
         """Whether a tool is not offered to the model."""
-        return self._policy.decide(tool, source) == "deny"
+        return self.policy.decide(tool, source) == "deny"
 
     async def check(self, call: ToolCall, tool: str, source: ToolSource, arguments: Mapping[str, JsonValue]) -> str:
         """Return the outcome of a call that is not made now, as text for the model; empty if it may be made.
@@ -52,7 +53,7 @@ class ToolGate:
             source: Whose tool it is.
             arguments: As they would be sent.
         """
-        decision = self._policy.decide(tool, source)
+        decision = self.policy.decide(tool, source)
         if decision == "deny":
             return DENIED
         if self._confirmed == call.id != "":

@@ -107,13 +107,15 @@ class Toolbox:
             self._offer(tool)
         self.hidden = frozenset(self._free_name(name) for name in listed if name not in offered)
         """Names under which the model may still know the tools that are kept from it."""
+        self.offers: Sequence[ToolOffer] = tuple(self._offers.values())
+        """The tools as the model sees them."""
         self.left_out = len(offered) - len(self._offers)
         """How many are not offered because there are too many."""
 
     @property
-    def offers(self) -> Sequence[ToolOffer]:
-        """The tools as the model sees them."""
-        return tuple(self._offers.values())
+    def size(self) -> int:
+        """Characters of all offers together."""
+        return LARGEST_OFFERS - self._room
 
     def prepare(self, call: ToolCall) -> Prepared | Refusal:
         """Return the call to send, or the reason why it is refused; never raises."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TypeVar
 
-from fleet.wire.topics import SLOTS, shard_of
+from fleet.wire.topics import REMEMBERED, SLOTS, shard_of
 
 T = TypeVar("T")
 
@@ -141,6 +141,11 @@ class ReminderKeys:
         return f"{prefix(shard)}rnow"
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _prefix_of(mac: str, shards: int) -> str:
+    return prefix(shard_of(mac, shards))
+
+
 class DeviceKeys(ShardKeys, JobKeys, ClipKeys, ReminderKeys):
     """Names of the keys that a device has once, for one number of shards."""
 
@@ -192,7 +197,7 @@ class DeviceKeys(ShardKeys, JobKeys, ClipKeys, ReminderKeys):
         return self._of("q", mac)
 
     def _of(self, kind: str, mac: str) -> str:
-        return f"{prefix(self.shard(mac))}{kind}:{mac}"
+        return f"{_prefix_of(mac, self.shards)}{kind}:{mac}"
 
 
 class Keys(DeviceKeys):

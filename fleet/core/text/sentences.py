@@ -24,6 +24,9 @@ _CLOSERS = "”’\"')）】」』》〉]}*_~"
 _AFTER_END = frozenset(_WIDE_ENDS + _NARROW_ENDS + _CLOSERS)
 _AFTER_CLAUSE = frozenset(_CLOSERS)
 _JOINING = frozenset(",;:-/\\@&=%+#，、；：|<[")
+_MARKS = re.compile(f"[`\n{_WIDE_ENDS}{_NARROW_ENDS}{_WIDE_CLAUSE}{_NARROW_CLAUSE}]")
+"""What can end a piece; all other characters are passed over at once."""
+_TICK = re.compile("`")
 _WORD = re.compile(r"((?:[^\W\d_]\.)*[^\W\d_]+|\d+)$")
 _CLAUSE_END = re.compile(rf"[{_WIDE_CLAUSE}]|[{_NARROW_CLAUSE}](?=\s)")
 _LIST_LEAD = re.compile(r"(?:^|\n|[:：.!?。！？]\s+)[\s*_>-]*$")
@@ -85,20 +88,22 @@ class SentenceSplitter:
 
     def _end(self, final: bool) -> int | None:
         """Return where the next piece ends, or None when that is not certain yet."""
-        while self._at < min(len(self._text), self._limit):
+        while True:
+            limit = LONGEST_CODE if self._code else LONGEST
+            found = (_TICK if self._code else _MARKS).search(self._text, self._at, limit)
+            if found is None:
+                break
+            self._at = found.start()
             end = self._check(final)
             if end is None:
                 return None
             if end:
                 return end
             self._at += 1
-        if len(self._text) > self._limit:
-            return self._limit if self._code else _forced(self._text)
+        self._at = max(self._at, min(len(self._text), limit))
+        if len(self._text) > limit:
+            return limit if self._code else _forced(self._text)
         return len(self._text) if final and self._text else None
-
-    @property
-    def _limit(self) -> int:
-        return LONGEST_CODE if self._code else LONGEST
 
     def _check(self, final: bool) -> int | None:
         """Return the end of the piece when the current character ends it, 0 when not, None when not certain yet."""

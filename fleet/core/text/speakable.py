@@ -15,6 +15,12 @@ _FIRST = re.compile(r"^[\s,，、;；:：。!！?？…)）\]】」』》”’]
 _BEFORE_MARK = re.compile(r"\s+(?=[,，、;；:：。!！?？…)）\]】」』》”’]|\.(?!\w))")
 _BETWEEN_HAN = re.compile(rf"(?<={_HAN})\s+(?={_HAN})")
 
+_PLAIN = re.compile(
+    "[A-Za-z]+(?:(?:,? |['’])[A-Za-z]+|,? [0-9]+)*[.!?]?|[\u4e00-\u9fff]+(?:[，、][\u4e00-\u9fff]+)*[。！？]?"
+)
+"""A sentence of words: most are, and nothing of them is changed."""
+_LONGEST_PLAIN = 1_000
+
 _SYMBOLS = {"So", "Sk", "Cs", "Co", "Cn", "Cc", "Cf", "Me"}
 _KEPT = frozenset("℃℉°№^\u200c\u200d")
 _SELECTORS = re.compile(r"[\ufe00-\ufe0f]|(?<![^\W\d_])[\u200c\u200d]+")
@@ -27,6 +33,12 @@ def speakable(text: str) -> str:
     Links become their text, addresses their host. Numbers, units, %, ℃, formulas, names and the marks of Chinese and
     English stay. The time is proportional to the text's length for every content.
     """
+    if len(text) <= _LONGEST_PLAIN and _PLAIN.fullmatch(text):
+        return text
+    return _clean(text)
+
+
+def _clean(text: str) -> str:
     spoken = _pronounce(_strip_symbols(strip_markdown(text)))
     return spoken if any(char.isalnum() for char in spoken) else ""
 

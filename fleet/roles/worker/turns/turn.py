@@ -14,6 +14,7 @@ from fleet.adapters.redis.sessions.replies import Reply, ReplyState
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core import agent
 from fleet.core.agent import Progress
+from fleet.core.device_toolbox import device_toolbox
 from fleet.core.history import since_user
 from fleet.core.ports import Llm, Message
 from fleet.core.prompt import local_now
@@ -22,8 +23,6 @@ from fleet.core.server_tools import Caller, Persona
 from fleet.core.situation import describe_situation, situate
 from fleet.core.text.phrases import Phrase, known_language, phrase
 from fleet.core.tool_policy import read_policy
-from fleet.core.toolbox import Toolbox
-from fleet.core.user_tools import is_for_users
 from fleet.ground.errors import Fenced, Overloaded, ProviderError, Unavailable
 from fleet.ground.local_time import own_offset
 from fleet.ground.metrics import turns as timed
@@ -219,8 +218,7 @@ class WorkerTurn:
         self._speech.set_language(persona.language)
         gate = self._consent.gate(read_policy(chosen.settings.tool_policy))
         link = DeviceLink(self._resources, self._calls, self._shard, self._session)
-        offered = [tool for tool in context.tools if not is_for_users(tool, link.source)]
-        toolbox = Toolbox(offered, hides=lambda name: gate.hides(name, link.source))
+        toolbox = device_toolbox(context.tools, link.source, gate)
         gate.hidden = toolbox.hidden
         if toolbox.left_out:
             log.warning("too many tools to offer", extra={"left_out": toolbox.left_out})

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleet.core.text import speakable as module
 from fleet.core.text.sentences import SentenceSplitter
 from fleet.core.text.speakable import speakable
 from tests.support.every import for_every
@@ -308,3 +309,8 @@ def _count_lines(text: str) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+@given(st.from_regex(module._PLAIN, fullmatch=True))
+def test_a_sentence_of_words_is_what_cleaning_would_make_of_it(text: str) -> None:
+    assert speakable(text) == module._clean(text) == text
