@@ -183,17 +183,22 @@ async def _run_calls(added: tuple[Message, ...], tools: AgentTools, output: Turn
         FleetError: A call had no outcome; the others are cancelled.
     """
     calls = added[-1].calls
-    try:
-        async with asyncio.TaskGroup() as group:
-            running = [group.create_task(tools.call(call), name=f"tool {call.name}") for call in calls]
-    except ExceptionGroup as failures:
-        # What ends one call mostly ends all of them: the store is away, or the shard is another worker's.
-        raise failures.exceptions[0] from None
-    outcomes = [Message("tool", task.result(), call_id=call.id) for call, task in zip(calls, running, strict=True)]
-    added = (*added, *outcomes)
+    texts = [await tools.call(calls[0])] if len(calls) == 1 else await _run_together(calls, tools)
+    added = (*added, *(Message("tool", text, call_id=call.id) for call, text in zip(calls, texts, strict=True)))
     await output.record(added)
     if tools.question:
         await output.say(tools.question)
         added = (*added, Message("assistant", tools.question))
         await output.record(added)
     return added
+
+
+async def _run_together(calls: Sequence[ToolCall], tools: AgentTools) -> list[str]:
+    """Return the outcomes of calls that run side by side."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(tools.call(call), name=f"tool {call.name}") for call in calls]
+    except ExceptionGroup as failures:
+        # What ends one call mostly ends all of them: the store is away, or the shard is another worker's.
+        raise failures.exceptions[0] from None
+    return [task.result() for task in running]

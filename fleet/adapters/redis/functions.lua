@@ -1254,17 +1254,19 @@ local function note_conversation(waiting, talk, mac, life, lines, earlier)
   end
 end
 
--- K: own, history, turn, events[, conversations to remember, conversation]
+-- K: own, history, turn, events, inbox of the shard[, conversations to remember, conversation]
 -- A: worker, fence, history ttl s, fewest messages that are kept, turn id, turn ttl s, state, messages, sentences,
---    apology, tokens, mac, data of the event, terms of the history, messages for its edge (see `post_all`), line, …
+--    apology, tokens, mac, data of the event, terms of the history, id of its inbox entry or '', messages for its edge
+--    (see `post_all`), line, …
 -- Writes a turn's lines into the history, in place of those that it wrote before, and the event of its end; then sends
--- the edge its messages. Returns 0 and does nothing if it is not the newest turn, or if the state was 'cut' already and
+-- the edge its messages, and discards the entry: nothing is left to do. Returns 0 and does nothing if it is not the newest turn, or if the state was 'cut' already and
 -- A has another one.
 local function remember(K, A)
   if not owns(K[1], A[1], A[2]) then return fenced() end
   local turn = redis.call('HMGET', K[3], 'turn', 'lines', 'state')
   if turn[1] ~= A[5] or (turn[3] == 'cut' and A[7] ~= 'cut') then return 0 end
-  local earlier, first = tonumber(turn[2] or '0'), post_all(A, 15)
+  local earlier, first = tonumber(turn[2] or '0'), post_all(A, 16)
+  if A[15] ~= '' then redis.call('XDEL', K[5], A[15]) end
   local lines = #A - first + 1
   if earlier > 0 then redis.call('LTRIM', K[2], 0, -earlier - 1) end
   local length = lines > 0 and redis.call('RPUSH', K[2], unpack(A, first)) or redis.call('LLEN', K[2])
@@ -1279,7 +1281,7 @@ local function remember(K, A)
     local kind = A[7] == 'cut' and cut or A[10] == '' and 'turn.answered' or 'turn.failed'
     emit(K[4], kind, A[12], A[13])
   end
-  if K[5] then note_conversation(K[5], K[6], A[12], tonumber(A[3]), lines, earlier) end
+  if K[6] then note_conversation(K[6], K[7], A[12], tonumber(A[3]), lines, earlier) end
   return 1
 end
 

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
 from pydantic import TypeAdapter
 
@@ -110,6 +110,18 @@ Refusal = Literal["gone", "over", "busy"]
 _REFUSALS: Final[dict[str, Refusal]] = {"GONE": "gone", "OVER": "over", "BUSY": "busy"}
 
 
+class Ending(NamedTuple):
+    """What is done together with the writing of a turn's end."""
+
+    post: Words = NO_POST
+    """What its edge gets; see `Inboxes.post_all`."""
+    entry: str = ""
+    """The turn's entry in the inbox, if it is discarded."""
+
+
+NO_ENDING: Final = Ending()
+
+
 class Conversations:
     """Reads and writes histories and journals.
 
@@ -199,7 +211,7 @@ class Conversations:
         journal: StoredJournal,
         lines: Sequence[Message],
         facts: TurnFacts = NO_FACTS,
-        post: Words = NO_POST,
+        ending: Ending = NO_ENDING,
     ) -> bool:
         """Write a turn into the history, in place of its earlier lines, and the event of its end.
 
@@ -209,7 +221,7 @@ class Conversations:
             journal: Of the turn as it ended.
             lines: Its messages for the history.
             facts: What its worker knows besides.
-            post: What the edge gets then; see `Inboxes.post_all`.
+            ending: What is done with it.
 
         Returns:
             False if a newer turn has begun: then nothing is changed or sent.
@@ -221,12 +233,12 @@ class Conversations:
             noted = (keys.conversations(shard), keys.conversation(mac))
         (done,) = await self._store.call(
             "fleet_remember",
-            [keys.own(shard), keys.history(mac), keys.turn(mac), keys.events(shard), *noted],
+            [*(keys.own(shard), keys.history(mac), keys.turn(mac), keys.events(shard), keys.inbox(shard)), *noted],
             [
                 *(owner.worker, owner.fence, terms.seconds, LONGEST_HISTORY),
                 *(journal.turn, TURN_SECONDS, journal.state, _dump(journal.written)),
                 *(journal.sentences, journal.apology, _tokens(journal.usage), mac, data, terms.text),
-                *post,
+                *(ending.entry, *ending.post),
                 *(_MESSAGE.dump_json(message).decode() for message in lines),
             ],
         )

@@ -5,8 +5,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fleet.adapters.redis.client.pipeline import Words
-from fleet.adapters.redis.sessions.conversations import Conversations, StoredJournal, TurnState
+from fleet.adapters.redis.sessions.conversations import NO_ENDING, Conversations, Ending, StoredJournal, TurnState
 from fleet.adapters.redis.shards.inbox import NO_POST
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.agent import Progress
@@ -131,8 +130,14 @@ class JournalWriter:
         self._apology = text
         await self._speech.add_message(text)
 
-    async def keep(self) -> None:
+    async def keep(self, entry: str) -> bool:
         """Put the turn into the history, and then send its last sentences and its end.
+
+        Args:
+            entry: The turn's entry in the inbox, if nothing else is left to do; else empty.
+
+        Returns:
+            Whether the entry was discarded.
 
         Raises:
             Fenced: Another worker owns the shard, or the turn was cut off, or a newer one has begun.
@@ -143,9 +148,11 @@ class JournalWriter:
         lines = lines if len(lines) > self._head else lines[: self._head - 1]
         self._speech.close()
         post = self._speech.edge.post()
-        if not await self._write_history("written", lines, post):
+        ending = Ending(post, entry if post != NO_POST else "")
+        if not await self._write_history("written", lines, ending):
             raise Fenced("the turn has ended")
         self._speech.edge.note_posted(post)
+        return bool(ending.entry)
 
     async def cut(self) -> None:
         """Put a turn that was cut off into the history, as if all sentences handed to the edge had been spoken.
@@ -167,11 +174,11 @@ class JournalWriter:
         self._changed = False
         log.debug("turn journalled", extra={"messages": len(self._whole), "sentences": self._speech.handed})
 
-    async def _write_history(self, state: TurnState, lines: Sequence[Message], post: Words = NO_POST) -> bool:
+    async def _write_history(self, state: TurnState, lines: Sequence[Message], ending: Ending = NO_ENDING) -> bool:
         handed, apology, usage = self._speech.handed, self._apology, self.usage
         journal = StoredJournal(self._turn, state, self._messages(), handed, "", apology, usage, self.terms)
         facts = self._speech.stages.facts(self._speech.utterance.language)
-        kept = await self._conversations.remember(self._owner, self._mac, journal, lines, facts, post)
+        kept = await self._conversations.remember(self._owner, self._mac, journal, lines, facts, ending)
         log.debug("turn remembered", extra={"state": state})
         return kept
 

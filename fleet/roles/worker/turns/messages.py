@@ -56,6 +56,11 @@ class ScreenMessages:
         """Set if somebody watches."""
 
     @property
+    def shows(self) -> bool:
+        """Whether the device or somebody else gets the answer as text."""
+        return bool(self._mode) or self.live is not None
+
+    @property
     def whole(self) -> str:
         """The part of the answer that was cut into pieces."""
         return "".join(self._whole)

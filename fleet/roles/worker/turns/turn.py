@@ -92,11 +92,15 @@ class WorkerTurn:
     def _session(self) -> SessionRecord:
         return self.begun.session
 
-    async def run(self, kept: KeptText | None = None) -> None:
+    async def run(self, kept: KeptText | None = None, entry: str = "") -> bool:
         """Answer, and end the answer on the edge.
 
         Args:
             kept: What is said before the answer.
+            entry: The turn's entry in the inbox, if it may be discarded as soon as the edge has the whole answer.
+
+        Returns:
+            Whether it was.
 
         Raises:
             Fenced: Another worker continues the turn, or a newer one has begun.
@@ -113,10 +117,11 @@ class WorkerTurn:
         if self._journal.state == "cut":
             await self._speech.abort()
             await self._store_reply("interrupted")
-            return
+            return False
         before = await self._writer.replay() if resumed else Progress()
         if kept is not None:
             await self._say_first(kept)
+        discarded = False
         if self._journal.state == "running":
             if self.begun.late:
                 log.warning("turn comes too late")
@@ -125,12 +130,13 @@ class WorkerTurn:
                 failure = self._apology_for(await isolate("answer", self._ask(before), _EXPECTED))
             if failure is not None:
                 await self._apologise(failure)
-            await self._writer.keep()
+            discarded = await self._writer.keep("" if self._heard.typed or self._speech.messages.shows else entry)
         await self._speech.end()
         await self._store_reply("failed" if self._writer.apologised else "answered")
         tokens = self._writer.usage.named()
         spans.current().set({f"gen_ai.usage.{name}": count for name, count in tokens.items()})
         log.info("turn written", extra={"sentences": self._speech.handed, **tokens})
+        return discarded
 
     async def _say_first(self, kept: KeptText) -> None:
         """Say a text that was kept for the device; that it is said in this turn is noted before."""

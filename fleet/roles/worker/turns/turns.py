@@ -50,6 +50,8 @@ class _Running:
     utterance: UtteranceEvent
     said: str = ""
     cancelled: bool = False
+    discarded: bool = False
+    """Whether the entry is gone from the inbox."""
     work: WorkerTurn | None = None
     task: asyncio.Task[object] = field(init=False)
 
@@ -190,7 +192,7 @@ class WorkerTurns:
                             running.work.ahead = FixedAnswer(running.said) if running.said else ahead
                             await self._await_tools(utterance.device, running.work)
                             async with self.kept.taken(begun, utterance) as kept:
-                                await running.work.run(kept)
+                                running.discarded = await running.work.run(kept, running.entry.id)
                         break
                     except Fenced:
                         raise
@@ -212,7 +214,8 @@ class WorkerTurns:
             if running.cancelled:
                 await self._cut(running)
             raise
-        await self._resources.inboxes.discard([running.entry])
+        if not running.discarded:
+            await self._resources.inboxes.discard([running.entry])
 
     async def _await_tools(self, mac: str, turn: WorkerTurn) -> None:
         """Wait for a running discovery: otherwise a turn shortly after a boot would have no tools of the device."""

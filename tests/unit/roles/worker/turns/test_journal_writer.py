@@ -63,10 +63,10 @@ async def test_an_answer_is_in_the_history_before_its_end(turn: OneTurn) -> None
     await turn.writer.record((Message("assistant", "On"),))
     turn.stage.connection.fault = RedisConnectionError("away")
     with pytest.raises(Unavailable):
-        await turn.writer.keep()
+        await turn.writer.keep("")
     turn.stage.connection.fault = None
     assert turn.stage.edge_commands() == []
-    await turn.writer.keep()
+    await turn.writer.keep("")
     assert await turn.history() == [("user", "light"), ("assistant", "On")]
     await turn.speech.end()
     assert turn.stage.spoken() == ["On"] and (await turn.journal()).state == "written"
@@ -77,7 +77,7 @@ async def test_the_end_of_a_turn_that_a_newer_one_replaced_is_not_sent(turn: One
     await turn.writer.say("On")
     await turn.writer.cut()
     with pytest.raises(Fenced):
-        await turn.writer.keep()
+        await turn.writer.keep("")
     assert turn.stage.edge_commands() == []
 
 
@@ -102,14 +102,14 @@ async def test_a_turn_that_is_cut_leaves_what_the_edge_had(turn: OneTurn) -> Non
     assert (await turn.history())[-1][1].startswith("One. Two.")
     assert (await turn.journal()).state == "cut"
     with pytest.raises(Fenced):
-        await turn.writer.keep()
+        await turn.writer.keep("")
     await amend(turn.tables, turn.stage.shard.owner, MAC, "t1", 1)
     assert (await turn.history())[-1][1].startswith("One.") and "Two" not in (await turn.history())[-1][1]
 
 
 async def test_an_apology_is_spoken_and_forgotten(turn: OneTurn) -> None:
     await turn.writer.apologise("Sorry.")
-    await turn.writer.keep()
+    await turn.writer.keep("")
     await turn.speech.end()
     assert turn.writer.apologised and turn.stage.spoken() == ["Sorry."] and await turn.history() == []
 
@@ -120,7 +120,7 @@ async def test_a_turn_that_is_not_the_newest_writes_nothing(turn: OneTurn) -> No
     with pytest.raises(Fenced):
         await turn.writer.say("Too late. ")
     with pytest.raises(Fenced):
-        await turn.writer.keep()
+        await turn.writer.keep("")
     await amend(turn.tables, turn.stage.shard.owner, MAC, "t1", 1)
     assert turn.stage.spoken() == [] and (await turn.journal()).turn == "t2"
 

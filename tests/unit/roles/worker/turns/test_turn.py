@@ -28,7 +28,7 @@ async def turn(stage: WorkerStage, calls: DeviceCalls | None = None, **heard: An
     utterance = UtteranceEvent(
         **{"device": MAC, "session": "s1", "turn": "t1", "text": "light", "language": "en"} | heard
     )
-    begun: Begun = await stage.begin("t1", "light")
+    begun: Begun = await stage.begin(utterance.turn, "light")
     return WorkerTurn(stage.resources, calls or calls_of(stage), stage.shard, begun, utterance)
 
 
@@ -42,6 +42,17 @@ async def test_an_utterance_is_answered_kept_and_ended(stage: WorkerStage) -> No
     assert isinstance(end, EndAnswerCommand) and end.index == 2
     history = (await stage.resources.conversations.context(MAC, 9)).history
     assert [one.text for one in history] == ["light", "It is on. Good night"]
+
+
+async def test_the_entry_of_a_spoken_turn_goes_with_its_end_and_that_of_others_later(stage: WorkerStage) -> None:
+    await stage.open("s1")
+    inbox = stage.resources.store.keys.inbox(0)
+    for typed, gone in ((False, True), (True, False)):
+        entry = stage.redis.run("XADD", inbox, "*", "m", "{}")
+        stage.llm.script = [[TextDelta("On.")]]
+        work = await turn(stage, typed=typed, turn=f"t{typed}")
+        assert await work.run(entry=entry) is gone
+        assert (stage.redis.run("XRANGE", inbox, entry, entry) == []) is gone
 
 
 async def test_a_tool_is_called_on_the_device_and_its_outcome_reaches_the_model(stage: WorkerStage) -> None:

@@ -33,15 +33,18 @@ class SlowTurn:
     failures: list[Exception]
     """Each ends one run."""
     runs: list[str]
+    discards: set[str]
+    """Those that discard their entry themselves."""
 
     def __init__(self, *about: Any) -> None:
         self.turn = about[-1].turn
 
-    async def run(self, kept: object = None) -> None:
+    async def run(self, kept: object = None, entry: str = "") -> bool:
         self.runs.append(self.turn)
         if self.failures:
             raise self.failures.pop(0)
         await self.may_end.wait()
+        return self.turn in self.discards
 
     async def cut(self) -> None:
         await self.may_write.wait()
@@ -140,7 +143,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(turns, "WorkerTurn", SlowTurn)
     monkeypatch.setattr(Backoff, "pause", at_once)
-    SlowTurn.written, SlowTurn.failures, SlowTurn.runs = [], [], []
+    SlowTurn.written, SlowTurn.failures, SlowTurn.runs, SlowTurn.discards = [], [], [], set()
     SlowTurn.may_write, SlowTurn.may_end = asyncio.Event(), asyncio.Event()
 
 
@@ -158,6 +161,15 @@ async def test_a_turns_entry_is_kept_until_it_has_ended() -> None:
         SlowTurn.may_end.set()
     assert stage.discarded == ["7-0"]
     assert not stage.turns._running
+
+
+async def test_an_entry_that_went_with_the_end_of_its_turn_is_not_discarded_again() -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        SlowTurn.discards.add("one")
+        await stage.begin("one")
+        SlowTurn.may_end.set()
+    assert stage.discarded == [] and SlowTurn.runs == ["one"]
 
 
 async def test_a_turn_that_is_cancelled_twice_still_writes_down_how_far_it_got() -> None:
