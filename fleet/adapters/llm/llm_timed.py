@@ -34,16 +34,17 @@ class TimedLlm:
         """
         deadline = asyncio.get_running_loop().time() + self._seconds
         log.debug("model asked", extra={"messages": len(messages), "tools": len(tools)})
-        async with aclosing(self._llm.stream(messages, tools, options)) as events:
-            while (event := await self._next(events, deadline)) is not None:
-                if isinstance(event, TokensUsed):
-                    providers.count_tokens(event.usage.input, event.usage.cached, event.usage.output)
-                yield event
-
-    async def _next(self, events: AsyncGenerator[LlmEvent, None], deadline: float) -> LlmEvent | None:
         try:
-            async with asyncio.timeout_at(deadline):
-                return await anext(events, None)
+            async with asyncio.timeout(None) as limit, aclosing(self._llm.stream(messages, tools, options)) as events:
+                while True:
+                    limit.reschedule(deadline)
+                    event = await anext(events, None)
+                    limit.reschedule(None)  # what the caller does with it takes no time of the model's
+                    if event is None:
+                        return
+                    if isinstance(event, TokensUsed):
+                        providers.count_tokens(event.usage.input, event.usage.cached, event.usage.output)
+                    yield event
         except TimeoutError:
             providers.errors.add("llm", "too_slow")
             message = f"LLM did not finish its answer within {self._seconds:g} s"

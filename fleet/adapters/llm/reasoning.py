@@ -29,6 +29,8 @@ class ThoughtFilter:
 
     def feed(self, text: str) -> SplitText:
         """Take the next piece; a possible beginning of a tag is held back."""
+        if "<" not in text and not (self._held or self._inside or self._fresh):
+            return SplitText(text, "")
         said: list[str] = []
         thought: list[str] = []
         rest, at = self._held + text, 0

@@ -169,3 +169,56 @@ def test_empty_chunks_do_not_come_without_an_end(payload: bytes, monkeypatch: py
     assert not answer.fault
     answer.feed(payload)
     assert answer.fault == "wrote without an end"
+
+
+TEXTS = st.sampled_from(["", "hi", " <thi", "nk>no</think>", "\ud800", "x" * 300]) | st.none()
+DELTAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": TEXTS | st.just([{"type": "text", "text": "part"}]) | st.just(7),
+        "role": st.just("assistant"),
+        "refusal": TEXTS,
+        "reasoning_content": TEXTS,
+        "reasoning": TEXTS,
+        "tool_calls": st.none() | st.just([{"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}}]),
+    },
+)
+CHOICES = st.fixed_dictionaries(
+    {"delta": DELTAS | st.none()},
+    optional={
+        "finish_reason": st.none() | st.just("stop"),
+        "message": st.none() | DELTAS,
+        "error": st.none() | st.just("bad"),
+        "logprobs": st.none(),
+    },
+)
+CHUNKS = st.fixed_dictionaries(
+    {"choices": st.none() | st.lists(CHOICES, max_size=2)},
+    optional={
+        "error": st.none() | st.just({"code": 1}),
+        "usage": st.none() | st.just({"prompt_tokens": 3}),
+        "id": st.text(),
+    },
+)
+
+
+@given(st.lists(CHUNKS | st.text(), max_size=5), st.integers(5, 700))
+def test_a_chunk_of_plain_text_is_read_as_any_other(chunks: list[object], largest: int) -> None:
+    def read(payloads: list[bytes]) -> list[object]:
+        answer = StreamedAnswer()
+        seen: list[object] = []
+        for payload in payloads:
+            if not answer.fault:
+                seen += answer.feed(payload), answer.fault, answer.finished, answer.chunks, answer.usage, answer.thought
+        return [*seen, answer.end()]
+
+    class Unread:
+        def decode(self, payload: bytes) -> None:
+            raise ValueError
+
+    payloads = [json.dumps(one).encode() for one in chunks]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LARGEST", largest)
+        plain = read(payloads)
+        patch.setattr(module, "_PLAIN", Unread())
+        assert plain == read(payloads)
