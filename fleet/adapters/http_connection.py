@@ -95,6 +95,7 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._answer = _AnswerParser()
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._tcp: asyncio.Transport | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -195,9 +196,8 @@ class HttpConnection(asyncio.Protocol):
     async def _wait(self, until: float | None) -> None:
         if self._fault is not None:
             raise self._fault
-        loop = asyncio.get_running_loop()
-        self._waiter = waiter = loop.create_future()
-        timer = None if until is None else loop.call_at(until, _expire, waiter)
+        self._waiter = waiter = self._loop.create_future()
+        timer = None if until is None else self._loop.call_at(until, _expire, waiter)
         try:
             await waiter
         finally:

@@ -119,11 +119,13 @@ class StreamedAnswer:
         if payload == DONE:
             self.finished = True
             return []
-        with suppress(ValueError, RecursionError):
-            plain = _PLAIN.decode(payload)
-            if plain.choices:
-                self.chunks += 1
-                return self._write(plain.choices[0].delta.content or "")
+        try:
+            plain = _PLAIN.decode(payload).choices
+        except (ValueError, RecursionError):
+            plain = []
+        if plain:
+            self.chunks += 1
+            return self._write(plain[0].delta.content or "")
         try:
             chunk = _Chunk.model_validate_json(payload)
         except ValidationError:

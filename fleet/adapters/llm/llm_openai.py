@@ -93,7 +93,7 @@ class OpenAiLlm:
     async def _ask(
         self, request: dict[str, Any], answer: StreamedAnswer, deadline: float
     ) -> AsyncGenerator[LlmEvent, None]:
-        model = await self._model.find(deadline)
+        model, clock = await self._model.find(deadline), asyncio.get_running_loop().time
         asked = {"model": model, "stream": True, **request}
         with chat_span(model, request, answer.usage):
             async with self._endpoint.post("/chat/completions", deadline, json=asked) as body:
@@ -111,10 +111,10 @@ class OpenAiLlm:
                     self._check(answer, ended=not data, too_long=reader.is_too_long)
                     # Comments that only keep the connection open do not extend the deadline.
                     if answer.finished:
-                        deadline = min(deadline, asyncio.get_running_loop().time() + _REST_SECONDS)
+                        deadline = min(deadline, clock() + _REST_SECONDS)
                     elif answer.chunks > chunks:
-                        deadline = asyncio.get_running_loop().time() + self._timeout
-                    elif data and asyncio.get_running_loop().time() >= deadline:
+                        deadline = clock() + self._timeout
+                    elif data and clock() >= deadline:
                         # A read does not fail while bytes wait: an endpoint that sends nothing but filling hangs too.
                         raise self._endpoint.explain(TimeoutError())
         for event in answer.end():
