@@ -10,7 +10,7 @@ import pytest
 
 from fleet.adapters.redis.sessions.calls import CallTable
 from fleet.adapters.redis.sessions.conversations import Conversations, StoredJournal
-from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.adapters.redis.shards.inbox import NO_POST, Inboxes
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.ports import LlmEvent, LlmOptions, Message, TextDelta, ToolOffer
 from fleet.core.situation import words_of
@@ -72,6 +72,12 @@ async def impatient(redis_url: str, own_broker: MosquittoServer, keys: Credentia
         yield one
 
 
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a Redis Cluster: the journal, what the edge gets, and the end of the entry are steps of their own."""
+    monkeypatch.setattr(Inboxes, "post_all", lambda *_: NO_POST)
+
+
 @asynccontextmanager
 async def first_worker(stage: Scene, *tools: dict[str, Any]) -> AsyncIterator[str]:
     """Run a worker until the end of the block, and end it as it is; yields the session."""
@@ -131,6 +137,7 @@ def prompts(stage: Scene) -> list[list[tuple[str, str]]]:
     return [[(one.role, words_of(one.text)) for one in messages[1:]] for messages, _ in stage.llm.asked]
 
 
+@pytest.mark.usefixtures("apart")
 async def test_what_has_an_effect_outside_is_in_the_journal_before(
     stage: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,12 +256,24 @@ def has_sentence(index: int) -> Callable[..., bool]:
     return lambda box, edge, *commands: any(getattr(command, "index", None) == index for command in commands)
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["not handed over", "handed over"])
+def tells_of_red(_: Conversations, owner: Owner, mac: str, journal: StoredJournal, *rest: object) -> bool:
+    return STORY[1] in journal.partial
+
+
+@pytest.mark.parametrize("step", ["not handed over", "handed over", "together"])
 @pytest.mark.parametrize("goes_on", [STORY[2:], (*STORY,)], ids=["goes on", "begins anew"])
 async def test_after_a_sentence_was_journalled(
-    stage: Scene, freeze: Callable[..., Frozen], after: bool, goes_on: tuple[str, ...]
+    stage: Scene,
+    freeze: Callable[..., Frozen],
+    request: pytest.FixtureRequest,
+    step: str,
+    goes_on: tuple[str, ...],
 ) -> None:
-    frozen = freeze(Inboxes, "to_edge", after=after, where=has_sentence(1))
+    if step == "together":
+        frozen = freeze(Conversations, "record", after=True, where=tells_of_red)
+    else:
+        request.getfixturevalue("apart")
+        frozen = freeze(Inboxes, "to_edge", after=step == "handed over", where=has_sentence(1))
     async with first_worker(stage) as session:
         stage.llm.script = [says(*STORY)]
         turn = await stage.utter(session, "a story")
@@ -264,7 +283,7 @@ async def test_after_a_sentence_was_journalled(
         heard = await hear(stage, turn)
         await ended(stage)
     assert heard.texts == [one.strip() for one in STORY]
-    assert heard.indexes == ([0, 1, 1, 2] if after else [0, 1, 2])
+    assert heard.indexes == ([0, 1, 2] if step == "not handed over" else [0, 1, 1, 2])
     system = stage.llm.asked[1][0][0].text
     assert "<heard>Once there was a cat. It was red.</heard>" in system
     assert prompts(stage)[1] == [("user", "a story")]
@@ -272,6 +291,7 @@ async def test_after_a_sentence_was_journalled(
     assert (asked, answer.split()) == ("a story", "".join(STORY).split())
 
 
+@pytest.mark.usefixtures("apart")
 async def test_twice_within_one_answer(stage: Scene, freeze: Callable[..., Frozen]) -> None:
     first = freeze(Inboxes, "to_edge", after=True, where=has_sentence(0))
     async with first_worker(stage) as session:
@@ -306,6 +326,7 @@ async def test_before_the_turn_is_remembered(stage: Scene, freeze: Callable[...,
     await stage.until_remembered(("user", "a story"), ("assistant", "Once there was a cat. It was red. It woke up."))
 
 
+@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("point", ["end not told", "end told", "entry left"])
 async def test_after_the_turn_was_remembered(stage: Scene, freeze: Callable[..., Frozen], point: str) -> None:
     def tells_the_end(box: Inboxes, edge: str, *commands: edge_messages.EdgeCommand) -> bool:
@@ -326,6 +347,19 @@ async def test_after_the_turn_was_remembered(stage: Scene, freeze: Callable[...,
         await ended(stage)
     assert set(heard.sentences.values()) <= {one.strip() for one in STORY}
     assert len(stage.llm.asked) == 1
+    await stage.until_remembered(("user", "a story"), ("assistant", "".join(STORY)))
+
+
+async def test_nothing_is_left_when_the_turn_was_remembered_and_its_end_told_together(
+    stage: Scene, freeze: Callable[..., Frozen]
+) -> None:
+    frozen = freeze(Conversations, "remember", after=True)
+    async with first_worker(stage) as session:
+        stage.llm.script = [says(*STORY)]
+        turn = await stage.utter(session, "a story")
+        await until(frozen.reached)
+        await ended(stage)
+    assert (await hear(stage, turn)).texts == [one.strip() for one in STORY]
     await stage.until_remembered(("user", "a story"), ("assistant", "".join(STORY)))
 
 
@@ -395,12 +429,14 @@ async def test_while_redis_is_away_for_a_moment_the_same_worker_goes_on(
 ) -> None:
     record, failures = Conversations.record, 1
 
-    async def fail_once(self: Conversations, owner: Owner, mac: str, journal: StoredJournal, **rest: bool) -> None:
+    async def fail_once(
+        self: Conversations, owner: Owner, mac: str, journal: StoredJournal, *post: Any, **rest: bool
+    ) -> None:
         nonlocal failures
         if "red" in journal.partial and failures:
             failures -= 1
             raise Unavailable("redis is away")
-        await record(self, owner, mac, journal, **rest)
+        await record(self, owner, mac, journal, *post, **rest)
 
     monkeypatch.setattr(Conversations, "record", fail_once)
     async with first_worker(stage) as session:
