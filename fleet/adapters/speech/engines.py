@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from fleet.ground.allocator import return_freed_memory
 from fleet.ground.errors import FleetError, Overloaded, ProviderError
@@ -28,6 +28,10 @@ class Engine:
         queue: Pieces of work that may wait; when it is full, `run` refuses.
         niceness: How much the threads give way to others; only Linux has it for threads.
     """
+
+    runs_models: ClassVar[bool] = False
+    """Whether its work uses large buffers, whose memory goes back to the system after each piece of work. For a codec's
+    small ones, which the next piece of work needs again, that would cost a tenth of an edge's CPU time with audio."""
 
     def __init__(self, name: str, threads: int, queue: int, niceness: int = 0) -> None:
         self._name = name
@@ -59,16 +63,20 @@ class Engine:
         if self._closed:
             raise ProviderError(f"{self._name}: closed", retryable=False)
         running = self._begin(work, expected)
-        future = asyncio.wrap_future(running)
-        # After the caller was told, in the engine's thread.
-        running.add_done_callback(_tidy)
+        # One callback and one future: `asyncio.wrap_future` and `asyncio.wait` need six, and three turns of the loop.
+        loop = asyncio.get_running_loop()
+        told = loop.create_future()
+        running.add_done_callback(lambda _: None if loop.is_closed() else loop.call_soon_threadsafe(_wake, told))
+        if self.runs_models:
+            # After the caller was told, in the engine's thread.
+            running.add_done_callback(_tidy)
+        limit = loop.call_later(timeout, _wake, told)
         try:
-            await asyncio.wait({future}, timeout=timeout)
-            return self._outcome(future)
+            await told
+            return self._outcome(running)
         finally:
-            # Cancelled directly, because through `future` the place would become free one loop iteration later.
+            limit.cancel()
             running.cancel()
-            future.cancel()
 
     def close(self) -> None:
         """Refuse new work and drop the work that waits; work that runs ends by itself."""
@@ -88,7 +96,7 @@ class Engine:
         providers.errors.add(self._name, "overloaded")
         return Overloaded(f"{self._name}: too much work waits")
 
-    def _outcome(self, future: asyncio.Future[T]) -> T:
+    def _outcome(self, future: Future[T]) -> T:
         if not future.done():
             providers.errors.add(self._name, "silent")
             raise ProviderError(f"{self._name}: timed out", retryable=True)
@@ -99,6 +107,11 @@ class Engine:
             return future.result()
         providers.errors.add(self._name, "engine")
         raise ProviderError(f"{self._name}: {type(error).__name__}", retryable=False) from error
+
+
+def _wake(told: asyncio.Future[None]) -> None:
+    if not told.done():
+        told.set_result(None)
 
 
 def _tidy(running: Future[Any]) -> None:

@@ -37,6 +37,8 @@ class FairEngine(Engine):
         niceness: See `Engine`.
     """
 
+    runs_models = True
+
     def __init__(self, name: str, threads: int, queue: int, niceness: int = 0) -> None:
         super().__init__(name, threads, queue, niceness)
         self._waiting: dict[Future[Any], _Piece] = {}

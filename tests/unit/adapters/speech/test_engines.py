@@ -175,3 +175,18 @@ async def test_a_voice_gives_way_to_other_engines() -> None:
     finally:
         usual.close()
         voice.close()
+
+
+async def test_memory_goes_back_to_the_system_after_a_model_s_work_and_not_after_a_codec_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    returned = threading.Semaphore(0)
+    monkeypatch.setattr("fleet.adapters.speech.engines.return_freed_memory", returned.release)
+    codec, model = Engine("test", threads=1, queue=1), FairEngine("test", threads=1, queue=1)
+    await codec.run(lambda: None, LIMIT)
+    await codec.run(lambda: None, LIMIT)  # the callbacks of the first have run
+    assert not returned.acquire(blocking=False)
+    await model.run(lambda: None, LIMIT)
+    assert await asyncio.to_thread(returned.acquire, timeout=LIMIT)
+    codec.close()
+    model.close()
