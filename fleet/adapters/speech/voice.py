@@ -107,7 +107,8 @@ class Voice:
                     packets = await self._engine.run(partial(encoder.feed, batch), _ENCODE_SECONDS)
                     made += packets
                     yield packets
-        packets = await self._engine.run(partial(encoder.finish, bytes(waiting)), _ENCODE_SECONDS)
+        # Less than two packets, and what the resampler holds: to encode it here costs less than to hand it over.
+        packets = encoder.finish(bytes(waiting))
         made += packets
         yield packets
         if len(text) <= LONGEST_KEPT:

@@ -129,6 +129,16 @@ async def test_packets_come_while_the_voice_still_speaks(voice: Voice, tts: Scri
         assert len(play(early + [packet async for packets in pieces for packet in packets])) == 4 * 2880
 
 
+async def test_only_whole_packets_are_handed_to_a_thread(
+    voice: Voice, tts: ScriptedTts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed, run = list[float](), voice._engine.run
+    monkeypatch.setattr(voice._engine, "run", lambda work, limit: (handed.append(limit), run(work, limit))[1])
+    tts.pieces = [tone(24_000, 130)]
+    assert len(await listen(voice)) == 3
+    assert len(handed) == 1
+
+
 async def test_silence_gives_packets_and_no_audio_gives_none(tts: ScriptedTts, voice: Voice) -> None:
     tts.pieces = []
     assert await listen(voice) == []
