@@ -1,5 +1,8 @@
 """Bring voices to one level: each is measured while it speaks, and amplified or attenuated to -20 dBFS."""
 
+import math
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +20,9 @@ _RAMP_SECONDS = 0.2
 _KNEE = 0.8
 _MOST_VOICES = 32
 
+_TO_SAMPLE: Final = np.float32(1 / 32768)
+_FROM_SAMPLE: Final = np.float32(32767)
+
 
 class VoiceLevel:
     """The level of one voice; shared by all its sentences. A lost update of two threads at once does no harm."""
@@ -30,7 +36,7 @@ class VoiceLevel:
         """Factor for this voice; None until enough of it was heard."""
         if self._seconds < _LEAST_SECONDS:
             return None
-        return float(np.clip(TARGET / np.sqrt(self._power), LEAST_GAIN, MOST_GAIN))
+        return min(max(TARGET / math.sqrt(self._power), LEAST_GAIN), MOST_GAIN)
 
     def measure(self, samples: NDArray[np.float32], rate: int) -> None:
         """Take audio; its pauses do not count."""
@@ -83,7 +89,11 @@ class Leveller:
         pcm = self._half + pcm
         whole = len(pcm) // 2 * 2
         self._half = pcm[whole:]
-        samples = np.frombuffer(pcm[:whole], "<i2").astype(np.float32) / np.float32(32768)
+        if not whole:
+            return b""
+        # One array for all steps: the memory of each further one would have to come into the cache first.
+        samples = np.frombuffer(pcm, "<i2", whole // 2).astype(np.float32)
+        samples *= _TO_SAMPLE
         self._level.measure(samples, self._rate)
         gain = self._gain or self._level.gain
         if gain is None:
@@ -91,16 +101,18 @@ class Leveller:
             return pcm[:whole]
         self._gain = gain
         ramp, self._ramp = min(len(samples), self._ramp), 0
-        samples[:ramp] *= np.linspace(1.0, gain, ramp, dtype=np.float32)
+        if ramp:
+            samples[:ramp] *= np.linspace(1.0, gain, ramp, dtype=np.float32)
         samples[ramp:] *= np.float32(gain)
-        _limit(samples)
-        return (samples * np.float32(32767)).astype("<i2").tobytes()
+        if samples.max() > _KNEE or samples.min() < -_KNEE:
+            _limit(samples)
+        samples *= _FROM_SAMPLE
+        return samples.astype("<i2").tobytes()
 
 
 def _limit(samples: NDArray[np.float32]) -> None:
     """Bend what is above the knee below full scale."""
     high = np.flatnonzero(np.abs(samples) > _KNEE)
-    if len(high):
-        peaks = samples[high]
-        bent = _KNEE + (1 - _KNEE) * np.tanh((np.abs(peaks) - _KNEE) / (1 - _KNEE))
-        samples[high] = np.sign(peaks) * bent
+    peaks = samples[high]
+    bent = _KNEE + (1 - _KNEE) * np.tanh((np.abs(peaks) - _KNEE) / (1 - _KNEE))
+    samples[high] = np.sign(peaks) * bent
