@@ -4,11 +4,13 @@ from collections.abc import AsyncIterator, Sequence
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from fleet.adapters.speech.audio_input import AudioInput, VadFrame
 from fleet.adapters.speech.echo_canceller import EchoCanceller
 from fleet.adapters.speech.echo_stream import EchoPool
 from fleet.adapters.speech.opus import Encoder
+from fleet.adapters.speech.stream_state import StreamState
 from fleet.adapters.speech.vad_silero import Samples, SileroVad, VadState
 from fleet.core.reference import NOTHING, Played
 from fleet.wire.messages import AudioFormat
@@ -136,6 +138,19 @@ async def test_outside_of_utterances_the_end_of_a_packet_is_judged_and_inside_al
                 listener.ear.feed(packet)
             await listener.wait(8)
         assert sum(vad.batches) == windows
+
+
+def test_a_window_that_is_judged_alone_has_the_sound_before_it_as_context() -> None:
+    sound = np.arange(1, 4000, dtype="<i2")
+    for sizes in ([960, 960], [320, 320, 320, 320], [960, 320, 960], [530, 530, 530]):
+        stream, at = StreamState(b""), 0
+        for size in sizes:
+            at += size
+            for window in stream.cut(sound[at - size : at].tobytes(), sparse=True):
+                heard = np.concatenate((stream.state.context, window))
+                end = at - len(stream.rest)
+                assert_array_equal(heard * 32768, np.concatenate((np.zeros(64), sound))[end - 512 : end + 64])
+                stream.state.context = window[-64:]  # as the model leaves it
 
 
 async def test_after_a_window_that_may_be_speech_all_of_the_next_packet_is_judged(vad: LoudnessVad) -> None:
