@@ -76,7 +76,10 @@ class Endpointer:
         self._pause_ms = pause_ms
         self.preroll_ms = preroll_ms
         self._window: deque[tuple[bool, float]] = deque()
+        """Outside of an utterance: the frames since the first speech in the last `WINDOW_MS`, and whether each is
+        speech."""
         self._length = 0.0
+        """Of the utterance, or of the window."""
         self._silence = 0.0
         self.inside = False
         """Whether an utterance is under way."""
@@ -102,24 +105,23 @@ class Endpointer:
         return self._continue(speech, ms) if self.inside else self._wait(speech, ms)
 
     def _wait(self, speech: float, ms: float) -> Started | None:
-        self._window.append((speech >= START, ms))
-        self._length += ms
-        while self._length - self._window[0][1] >= WINDOW_MS:
-            self._length -= self._window.popleft()[1]
-        if speech < START:
+        window, is_speech = self._window, speech >= START
+        if not (window or is_speech):
+            # Nearly every frame: silence after silence, which decides nothing.
             return None
-        voiced = sum(length for is_speech, length in self._window if is_speech)
+        window.append((is_speech, ms))
+        self._length += ms
+        while window and not (window[0][0] and self._length - window[0][1] < WINDOW_MS):
+            self._length -= window.popleft()[1]
+        if not is_speech:
+            return None
+        voiced = sum(length for is_speech, length in window if is_speech)
         if voiced < START_MS:
             return None
-        back = self._since_first_speech() + self.preroll_ms
+        back = self._length + self.preroll_ms
         self.reset()
         self.inside, self._length = True, back
         return Started(back, voiced)
-
-    def _since_first_speech(self) -> float:
-        frames = list(self._window)
-        first = next(at for at, (is_speech, _) in enumerate(frames) if is_speech)
-        return sum(length for _, length in frames[first:])
 
     def _continue(self, speech: float, ms: float) -> Paused | Ended | None:
         self._length += ms

@@ -155,7 +155,10 @@ class ListeningPeriod:
         now = self._loop.time()
         self._behind_ms -= len(frame.pcm) / BYTES_PER_MS
         collected = self.collector.add(frame.pcm, frame.speech, now)
-        self._stream.recording = self.collector.recording
+        recording = self._stream.recording = self.collector.recording
+        if collected is False and not recording:
+            # Nearly every frame.
+            return
         match collected:
             case Utterance() as utterance:
                 self._pauses.end()
@@ -165,7 +168,7 @@ class ListeningPeriod:
             case True:
                 self._pauses.note_voice()
                 self._listener.take_voice(now)
-            case False if self.collector.recording and self._pauses.is_over(self):
+            case False if self._pauses.is_over(self):
                 self._stream.recording = False
                 self._listener.take_utterance(self.collector.commit(), now)
             case False:

@@ -191,7 +191,7 @@ class Uplink:
         self.gate = gate
 
     def _pass_gate(self, released: Payload | None, now: float) -> None:
-        packet, played = _find_played(self._consumers.reference, LOST if released is None else released, now)
+        packet, played = (LOST, None) if released is None else _find_played(self._consumers.reference, released, now)
         if self._settles_at is not None:
             if now < self._settles_at:
                 self._services.counters["unwanted"] += 1

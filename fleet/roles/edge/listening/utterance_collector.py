@@ -78,8 +78,9 @@ class UtteranceCollector:
     def __init__(self, endpoint_ms: float | None, pause_ms: float = LONGEST_MS, further_ms: float = 0.0) -> None:
         self._endpoint = None if endpoint_ms is None else Endpointer(endpoint_ms, pause_ms, PREROLL_MS + further_ms)
         self._pauses = PauseFinder(pause_ms)
-        self._before: deque[tuple[bytes, float]] = deque()
-        self._before_ms = 0.0
+        self._before: deque[bytes] = deque()
+        self._before_bytes = 0
+        self._most_before = int((WINDOW_MS + PREROLL_MS + further_ms) * BYTES_PER_MS)
         self._pieces: list[bytes] = []
         self._length_ms = 0.0
         self._ended_at = 0.0
@@ -125,7 +126,7 @@ class UtteranceCollector:
             return self._add_pressed(pcm, speech, ms, now)
         event = self._endpoint.step(speech, ms)
         if not self.recording:
-            self._keep_before(self._endpoint, pcm, ms)
+            self._keep_before(pcm)
             if not isinstance(event, Started):
                 return False
             self._begin(event, now)
@@ -150,21 +151,22 @@ class UtteranceCollector:
         pauses = self._gap.is_pause(pcm, speech, begins=begins)
         return PausedUtterance(self.so_far()) if pauses else speech >= START
 
-    def _keep_before(self, endpoint: Endpointer, pcm: bytes, ms: float) -> None:
-        self._before.append((pcm, ms))
-        self._before_ms += ms
-        while self._before_ms - self._before[0][1] >= WINDOW_MS + endpoint.preroll_ms:
-            self._before_ms -= self._before.popleft()[1]
+    def _keep_before(self, pcm: bytes) -> None:
+        before = self._before
+        before.append(pcm)
+        self._before_bytes += len(pcm)
+        while self._before_bytes - len(before[0]) >= self._most_before:
+            self._before_bytes -= len(before.popleft())
 
     def _begin(self, started: Started, now: float) -> None:
         length = 0.0
         while self._before and length < started.back_ms:
-            pcm, ms = self._before.pop()
+            pcm = self._before.pop()
             self._pieces.append(pcm)
-            length += ms
+            length += len(pcm) / BYTES_PER_MS
         self._pieces.reverse()
         self._before.clear()
-        self._before_ms = 0.0
+        self._before_bytes = 0
         self._length_ms, self._ended_at, self.recording = length, now, True
         self.voiced_ms = self.overlap_ms = started.voiced_ms
         self._join(now)
