@@ -230,15 +230,16 @@ async def _speak(
                 if first and packets and sentence.index == 0:
                     _note_first_audio(clock() - asked_at)
                 first = first and not packets
-                limit.reschedule(None)
                 for packet in packets:
                     if not 0 < len(packet) <= LARGEST - HEADER:
                         log.warning("packet dropped", extra={"size": len(packet)})
                         continue
                     if speech.playout.waiting >= MOST_PACKETS:
+                        limit.reschedule(None)
                         await speech.wait_for_room()
                     speech.playout.add(packet)
-                    sender.take_packets()
+                    if speech.playout.waiting == 1:
+                        sender.take_packets()
                 limit.reschedule(clock() + PACKET_SECONDS)
     finally:
         speech.playout.end_sentence()
