@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fleet.adapters.speech.echo_stream import EchoPool, EchoStream
 from fleet.adapters.speech.stream_state import StreamState
@@ -27,8 +27,7 @@ QUIET = 0.05
 enough then. Inside of them it is not: their ends would be found up to 0.3 s later (docs/performance.md)."""
 
 
-@dataclass(frozen=True, slots=True)
-class VadFrame:
+class VadFrame(NamedTuple):
     """One decoded packet with its probability of speech."""
 
     pcm: bytes
@@ -95,11 +94,13 @@ class AudioInputStream:
             packet: Opus.
             played: What the device had just played, whose echo may be in the packet; None if that is not known.
         """
-        if self.closed or self._input.is_full(self.waiting):
+        source = self._input
+        if self.closed or source.is_full(self.waiting):
             self.dropped += 1
             return False
-        self._input.queue.append((self, packet, played))
-        self._input.wake()
+        source.queue.append((self, packet, played))
+        if not source.busy:
+            source.wake()
         self.waiting += 1
         return True
 
@@ -164,8 +165,8 @@ class AudioInput:
         self.queue: deque[_Fed] = deque()
         """Streams with their packets, and what the device played before them."""
         self._pool: ThreadPoolExecutor | None = None
-        self._busy = True
-        """Whether a batch is being processed, or no thread runs."""
+        self.busy = True
+        """Whether a batch is being processed or about to be, or no thread runs."""
 
     def open(self, uplink: AudioFormat, listener: FrameListener, *, echoes: bool = False) -> AudioInputStream:
         """Return a new stream.
@@ -184,16 +185,15 @@ class AudioInput:
         try:
             await asyncio.Event().wait()
         finally:
-            self._busy = True
+            self.busy = True
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
     def wake(self) -> None:
-        """Give the thread what is in the queue, soon."""
-        if not self._busy:
-            # Not at once: the packets of one tick form one batch.
-            self._busy = True
-            asyncio.get_running_loop().call_soon(self._hand_over)
+        """Give the thread what is in the queue, soon; for one that is not busy."""
+        # Not at once: the packets of one tick form one batch.
+        self.busy = True
+        asyncio.get_running_loop().call_soon(self._hand_over)
 
     def is_full(self, waiting: int) -> bool:
         """Return whether the next packet of a stream with `waiting` packets must be dropped."""
@@ -201,7 +201,7 @@ class AudioInput:
 
     def _hand_over(self) -> None:
         """Give the thread what waits."""
-        self._busy = bool(self.queue) or self._pool is None
+        self.busy = bool(self.queue) or self._pool is None
         if not self.queue or self._pool is None:
             return
         batch = [self.queue.popleft() for _ in range(min(self._batch, len(self.queue)))]
