@@ -36,6 +36,15 @@ class VadFrame(NamedTuple):
     """Highest probability of speech in the 32 ms windows that end in the packet; the last known one if none does."""
 
 
+MANY = 8
+"""Packets of a batch from which on two ticks of the socket form one batch: a busy edge wakes half as often, and a
+larger batch costs less for each packet. Half of the frames come one tick (10 ms) later."""
+GATHER_SECONDS = 0.015
+"""Longest wait for the next tick."""
+_NEXT_TICK_SECONDS = 0.004
+"""Less than the shortest time between two ticks."""
+
+
 @dataclass(slots=True, eq=False)
 class _DecodedPacket:
     """A packet in the thread."""
@@ -167,6 +176,11 @@ class AudioInput:
         self._pool: ThreadPoolExecutor | None = None
         self.busy = True
         """Whether a batch is being processed or about to be, or no thread runs."""
+        self._largest_lately = 0
+        """Packets of the largest batch, halved for each batch since then."""
+        self._latest: asyncio.TimerHandle | None = None
+        """Ends the wait for the next tick."""
+        self._next_tick_at = 0.0
 
     def open(self, uplink: AudioFormat, listener: FrameListener, *, echoes: bool = False) -> AudioInputStream:
         """Return a new stream.
@@ -191,9 +205,17 @@ class AudioInput:
 
     def wake(self) -> None:
         """Give the thread what is in the queue, soon; for one that is not busy."""
+        loop = asyncio.get_running_loop()
+        if self._largest_lately >= MANY:
+            now = loop.time()
+            if self._latest is None:
+                self._next_tick_at = now + _NEXT_TICK_SECONDS
+                self._latest = loop.call_later(GATHER_SECONDS, self._hand_over)
+            if now < self._next_tick_at:
+                return
         # Not at once: the packets of one tick form one batch.
         self.busy = True
-        asyncio.get_running_loop().call_soon(self._hand_over)
+        loop.call_soon(self._hand_over)
 
     def is_full(self, waiting: int) -> bool:
         """Return whether the next packet of a stream with `waiting` packets must be dropped."""
@@ -201,10 +223,14 @@ class AudioInput:
 
     def _hand_over(self) -> None:
         """Give the thread what waits."""
+        if self._latest:
+            self._latest.cancel()
+            self._latest = None
         self.busy = bool(self.queue) or self._pool is None
         if not self.queue or self._pool is None:
             return
         batch = [self.queue.popleft() for _ in range(min(self._batch, len(self.queue)))]
+        self._largest_lately = max(len(batch), self._largest_lately // 2)
         loop = asyncio.get_running_loop()
 
         def note(done: Future[Sequence[_Outcome]]) -> None:

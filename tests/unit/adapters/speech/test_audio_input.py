@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from fleet.adapters.speech.audio_input import AudioInput, VadFrame
+from fleet.adapters.speech.audio_input import MANY, AudioInput, VadFrame
 from fleet.adapters.speech.echo_canceller import EchoCanceller
 from fleet.adapters.speech.echo_stream import EchoPool
 from fleet.adapters.speech.opus import Encoder
@@ -15,6 +15,7 @@ from fleet.adapters.speech.vad_silero import Samples, SileroVad, VadState
 from fleet.core.reference import NOTHING, Played
 from fleet.wire.messages import AudioFormat
 from tests.support.garbage import no_garbage
+from tests.support.leaping import leaping
 from tests.support.listening import UPLINK, Listener, packets, running, tone
 
 FRAME_BYTES = 1920
@@ -111,6 +112,36 @@ async def test_many_streams_are_judged_together(ears: AudioInput, vad: LoudnessV
     for listener in listeners:
         assert [frame.speech for frame in await listener.wait(5)][1:] == [1.0] * 4
     assert max(vad.batches) == 20
+
+
+async def test_after_a_large_batch_two_ticks_are_judged_together(
+    ears: AudioInput, vad: LoudnessVad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.adapters.speech.audio_input._NEXT_TICK_SECONDS", 500.0)
+    monkeypatch.setattr("fleet.adapters.speech.audio_input.GATHER_SECONDS", 5000.0)
+    leap, quiet = leaping(monkeypatch), packets(bytes(FRAME_BYTES))[0]
+    some, others = [[Listener(ears) for _ in range(MANY)] for _ in range(2)]
+    for listener in some:
+        listener.ear.feed(quiet)
+    await some[-1].wait(1)
+    for tick in (others, some):
+        for listener in tick:
+            listener.ear.feed(quiet)
+        await asyncio.sleep(0)
+        leap(501.0)
+    for listener in others:
+        await listener.wait(1)
+    assert vad.batches == [MANY, 2 * MANY]
+
+
+async def test_what_comes_last_after_a_large_batch_is_not_kept_waiting(ears: AudioInput, vad: LoudnessVad) -> None:
+    listeners, packet = [Listener(ears) for _ in range(MANY)], packets(tone(0.06))[0]
+    for listener in listeners:
+        listener.ear.feed(packet)
+    await listeners[-1].wait(1)
+    listeners[0].ear.feed(packet)
+    assert vad.batches == [MANY]
+    await listeners[0].wait(2)
 
 
 async def test_a_full_queue_drops_and_counts(vad: LoudnessVad) -> None:
