@@ -7,7 +7,7 @@ import pytest
 from tests.chaos.report import describe
 from tests.chaos.run import Options, run
 
-pytestmark = pytest.mark.conversation
+pytestmark = pytest.mark.scripted
 
 SEED = 4
 LIMIT = 120.0
