@@ -248,8 +248,13 @@ def check_final(turns: Iterable[Turn], devices: Iterable[str]) -> Iterator[Viola
         turn = finals.get(device)
         if turn is None:
             yield Violation("device left behind", f"{device} never got to its last turn")
-        elif turn.outcome != "answered" or not turn.told or turn.told[0].startswith("error"):
+        elif not was_good(turn):
             yield Violation("device left behind", f"{device}: last turn {turn.outcome}, the model was told {turn.told}")
+
+
+def was_good(turn: Turn) -> bool:
+    """Whether its call was made and its answer heard."""
+    return turn.outcome == "answered" and bool(turn.told) and not turn.told[0].startswith("error")
 
 
 def deadline(since: float, limit: float, faults: Iterable[Span], now: float, longest: float) -> float:

@@ -44,6 +44,9 @@ class Options:
     faults: int = 100
     devices: int = 12
     limit: float = 30.0
+    last: float = 0.0
+    """So many seconds after the first of its last turns a device may begin another one, until one is good: on a busy
+    machine processes may stand still long enough to fail a turn without any fault."""
     reconnect: float = 1.0
     appendfsync: str = "always"
     models: tuple[str, int] = (LOOPBACK, 0)
@@ -139,7 +142,7 @@ async def run(
         monkey = strike(here.ensemble, outcome.plan, here.house)
         watch(here.house, monkey)
         await _endure(here, monkey, options.turns)
-        await _settle(here)
+        await _settle(here, options.last)
         _collect(outcome, here, monkey)
     outcome.crashes = find_crashes(options.out)
     outcome.withdrawn = sum(log.read_text(errors="replace").count(_WITHDRAWN) for log in options.out.glob("edge-*.log"))
@@ -164,12 +167,18 @@ async def _endure(here: Scenery, monkey: Monkey, turns: int) -> None:
         done = True
 
 
-async def _settle(here: Scenery) -> None:
+async def _settle(here: Scenery, seconds: float) -> None:
     """Let everything come to rest, hold the last turns, and read the last calls."""
     await asyncio.sleep(QUIET_SECONDS)
+
+    async def hold_last(person: Person) -> None:
+        until = here.house.now() + seconds
+        while not history.was_good(await person.hold(final=True)) and here.house.now() < until:
+            pass
+
     async with asyncio.TaskGroup() as group:
         for person in here.people:
-            group.create_task(person.hold(final=True), name=f"last turn {person.device.mac}")
+            group.create_task(hold_last(person), name=f"last turn {person.device.mac}")
     give_up = here.house.now() + LAST_CALLS_SECONDS
     while here.house.now() < give_up:
         try:

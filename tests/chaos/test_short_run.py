@@ -7,7 +7,7 @@ import pytest
 from tests.chaos.report import describe
 from tests.chaos.run import Options, run
 
-pytestmark = pytest.mark.conversation
+pytestmark = pytest.mark.scripted
 
 SEED = 4
 LIMIT = 120.0
@@ -16,7 +16,8 @@ KILLS_OF_EACH = 17
 
 
 async def test_nothing_is_lost_or_done_twice_while_one_of_each_is_killed(tmp_path: Path) -> None:
-    outcome = await run(Options(out=tmp_path, seed=KILLS_OF_EACH, turns=20, faults=4, devices=4, limit=LIMIT))
+    options = Options(out=tmp_path, seed=KILLS_OF_EACH, turns=20, faults=4, devices=4, limit=LIMIT, last=2 * LIMIT)
+    outcome = await run(options)
     assert not outcome.violations, describe(outcome)
     assert {(fault.target, fault.how) for fault in outcome.plan} == {
         *(("edge", "kill"), ("redis", "kill"), ("worker", "kill"), ("broker", "kill"))

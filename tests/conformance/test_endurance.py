@@ -10,7 +10,7 @@ from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.sim.network.faults import Faults
 from fleet.workbench.sim.profiles.profile import find_profile
 
-pytestmark = pytest.mark.conversation
+pytestmark = pytest.mark.conformance
 
 BAD = Faults(loss=0.05, reorder=0.02, rebind_at=REBIND_AT)
 

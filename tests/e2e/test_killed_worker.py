@@ -119,8 +119,10 @@ async def test_the_device_hears_the_rest_and_nothing_twice(house: House) -> None
     print(f"the device heard its next sentence {later[0]:.2f} s after the end of its worker")
     assert later
     assert len(device.tools.find(LIGHT.name)) == 1
-    assert other.count("turn taken up") == 1
-    assert [results_of(one) for one in asked] == [[], ["on"], ["on"]]
+    taken_up = other.count("turn taken up")
+    # On a busy machine the other one may lose the shard, too: it takes the turn up again then.
+    assert 1 <= taken_up <= 1 + other.count("lost a shard")
+    assert [results_of(one) for one in asked] == [[], ["on"], *[["on"]] * taken_up]
     assert house.context.findings == []
 
 

@@ -44,7 +44,7 @@ def fleet(steering: Steering, model: OpenAiServer, tmp_path_factory: pytest.Temp
         "LLM_SILENCE_SECONDS": "12",
         "LLM_TIMEOUT": "24",
     }
-    with fleet_up(tmp_path_factory.mktemp("faults"), **settings) as process:
+    with fleet_up(tmp_path_factory.mktemp("faults"), patient=True, **settings) as process:
         yield process
 
 

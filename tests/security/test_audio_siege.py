@@ -27,7 +27,7 @@ from tests.support.scraped import ready, scrape
 from tests.support.until import until
 
 # One site serves all tests, so all run in its loop.
-pytestmark = [pytest.mark.conversation, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.gapless, pytest.mark.asyncio(loop_scope="module")]
 
 RATE = 500.0
 """Forged packets a second."""

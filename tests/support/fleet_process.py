@@ -22,11 +22,18 @@ STOP_SECONDS = 240.0
 
 
 class FleetProcess:
-    """One `fleet up` on free ports; its log lines are collected as they come."""
+    """One `fleet up` on free ports; its log lines are collected as they come.
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    Args:
+        directory: For its data.
+        patient: Whether it waits longer for Redis than in production (`patient_module`).
+        settings: Environment variables.
+    """
+
+    def __init__(self, directory: Path, *, patient: bool = False, **settings: str) -> None:
         self.http_port, self.mqtt_port, self.udp_port = free_port(), free_port(), free_port(socket.SOCK_DGRAM)
-        self.command = [sys.executable, "-m", "fleet", "up"]
+        module = ["tests.support.patient_module", "fleet"] if patient else ["fleet"]
+        self.command = [sys.executable, "-m", *module, "up"]
         self.lines: list[dict[str, Any]] = []
         self.errors: list[str] = []
         self._news: queue.Queue[None] = queue.Queue()
@@ -145,9 +152,9 @@ def _resident(pid: int) -> int:
 
 
 @contextmanager
-def fleet_up(directory: Path, **settings: str) -> Iterator[FleetProcess]:
+def fleet_up(directory: Path, *, patient: bool = False, **settings: str) -> Iterator[FleetProcess]:
     """Run `fleet up` until the block ends; the block begins when it is up."""
-    process = FleetProcess(directory, **settings)
+    process = FleetProcess(directory, patient=patient, **settings)
     process.start()
     try:
         process.wait_for("fleet is up")

@@ -29,7 +29,7 @@ async def test_packets_are_carried_both_ways_by_a_real_edge(tmp_path: Path) -> N
     assert not case["both"]["dropped"]
 
 
-@pytest.mark.conversation
+@pytest.mark.gapless
 async def test_real_codecs_carry_packets_both_ways() -> None:
     async with asyncio.timeout(LIMIT):
         found = await UdpExperiment(streams=[STREAMS], codecs=[True], seconds=0.3, repeats=1).measure(lambda what: None)

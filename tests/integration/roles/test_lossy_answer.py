@@ -20,7 +20,7 @@ from tests.support.role_site import role_site
 from tests.support.until import until
 from tests.support.waking import wake_up
 
-pytestmark = pytest.mark.conversation
+pytestmark = pytest.mark.gapless
 
 SECONDS = 17.6
 SENTENCES = 4
