@@ -14,13 +14,7 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    [
-        *("tests.support.patient_fleet", "fleet.run.worker", "fleet.run.edge", "fleet.run.api", "fleet.run.gateway"),
-        # Control imports these when it starts.
-        *("fleet.adapters.sql.open", "fleet.roles.control.app", "fleet.roles.control.leader.parts"),
-    ]
-)
+_CONTEXT.set_forkserver_preload(["tests.support.preloaded"])
 
 
 class Forked:
