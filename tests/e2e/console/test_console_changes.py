@@ -197,6 +197,48 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
     assert visitor.complaints == []
 
 
+def test_a_group_of_many_that_a_query_names_is_renamed_after_their_number_was_typed(
+    page: Page, site: ConsoleSite, words: Words, visitor: Visitor
+) -> None:
+    site.run(DeviceRows(site.stage.database, 1).add([NewDevice(mac) for mac in MANY]))
+    site.run(site.ask("POST /v1/groups/2/members:add", json={"macs": MANY}))
+    number = len(MANY) + 6
+    dialog = page.get_by_role("dialog")
+
+    def save(name: str) -> None:
+        words.press(page, "edit")
+        dialog.get_by_label(words("query.name"), exact=True).fill(name)
+        words.press(dialog, "save")
+
+    go(page, "#/groups/2")
+    save("Pilots")
+    expect(page.get_by_role("heading", name="Pilots", level=1)).to_be_visible()
+    expect(dialog).to_have_count(0)
+    site.run(site.ask("PATCH /v1/groups/1", json={"query": "online NOT group=Pilots"}))
+    site.run(site.ask("POST /v1/agents/1:assign", json={"group": 1, "most": 10_000}))
+    save("Berlin")
+    asked = page.get_by_role("dialog", name="Pilots")
+    expect(asked.locator(".stat")).to_contain_text(str(number))
+    button = asked.get_by_role("button", name=words("save"), exact=True)
+    expect(button).to_be_disabled()
+    asked.get_by_role("textbox").fill(str(number))
+    press(button)
+    # The name is that of another group. What was typed is still there.
+    expect(asked.get_by_text(words("problem.name-taken"))).to_be_visible()
+    words.press(asked, "cancel")
+    expect(asked).to_have_count(0)
+    dialog.get_by_label(words("query.name"), exact=True).fill("Test pilots")
+    words.press(dialog, "save")
+    asked.get_by_role("textbox").fill(str(number))
+    press(button)
+    expect(page.get_by_role("heading", name="Test pilots", level=1)).to_be_visible()
+    expect(dialog).to_have_count(0)
+    found = read(site, "/groups/2")
+    assert (found["name"], found["notes"]) == ("Test pilots", "First to get changes")
+    assert [one for one in visitor.complaints if "409" not in one] == []
+    visitor.complaints.clear()
+
+
 def test_a_group_without_an_agent_changes_at_once(page: Page, site: ConsoleSite, words: Words) -> None:
     go(page, "#/groups/2")
     field = page.get_by_role("textbox", name=words("groups.add-macs"), exact=True)

@@ -49,7 +49,8 @@ class PreviewRoutes:
     async def preview_group(self, group: GroupId, body: GroupTrial, who: Who) -> AssignmentPreview:
         """Return which devices would get another agent by a change of a group, and change nothing.
 
-        `devices` are those that would join or leave the group, if it has an agent. They are none if it has none.
+        `devices` are those that would join or leave the group, if it has an agent. They are none if it has none. By
+        another name all members may get another agent, if the query of a group with an agent names the group.
         """
         row = await GroupRows(self._database, who.tenant).read(group)
         if row is None:
