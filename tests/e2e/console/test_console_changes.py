@@ -85,15 +85,18 @@ def test_a_version_counts_after_the_number_of_its_devices_was_typed(
     page: Page, site: ConsoleSite, words: Words, visitor: Visitor
 ) -> None:
     site.run(give_to_many(site, 1))
+    [further] = read(site, "/devices?filter=tag.site%3Dlyon&limit=1")["items"]
+    site.run(site.ask(f"PATCH /v1/devices/{further['mac']}", json={"tags": {"site": "berlin"}}))
     counts = site.run(site.ask("POST /v1/agents/1:preview", json={}))
     number = counts["changing"]
-    assert number > 101
+    assert number > 101 and counts["late"] == 1
     dialog = page.get_by_role("dialog")
     go(page, "#/agents/1")
     words.press(page, "agents.publish")
     expect(dialog.locator(".stat")).to_contain_text(str(number))
     given = dialog.locator(".row", has_text=words("skip.it-has-the-agent-itself"))
     expect(given).to_contain_text("101")
+    expect(dialog.locator(".row", has_text=words("agents.late"))).to_contain_text(str(counts["late"]))
     listed = f"#/devices?{urlencode({'filter': counts['query']})}"
     expect(dialog.locator("a.stat")).to_have_attribute("href", listed)
     button = dialog.get_by_role("button", name=words("agents.publish"), exact=True)

@@ -62,7 +62,10 @@ class PreviewRoutes:
         return await self._preview(who, targets, counts, _joining(row, body, counts))
 
     async def preview_agent(self, agent: AgentId, body: AgentTrial, who: Who) -> AgentPreview:
-        """Return which devices have an agent, as before another version of it counts or it is deleted."""
+        """Return which devices have an agent, as before another version of it counts or it is deleted.
+
+        The assignments count, also where devices are still being given their agents: see `late`.
+        """
         row = await AgentRows(self._database, who.tenant).read(agent)
         if row is None:
             raise not_found("agent")
@@ -72,15 +75,18 @@ class PreviewRoutes:
         preview = await self._preview(who, targets, await targets.count_at_most(), query)
         given: Mapping[str, int] = {}
         instead: Mapping[str, int] = {}
+        late = 0
         try:
+            late = await uses.late(agent)
             given = await uses.givers(agent)
             instead = await uses.followers(agent) if body.deleted else {}
         except SlowQuery:
-            pass  # The query of a group. How many devices have the agent is known nevertheless.
+            pass  # The query of a group. How many devices have the agent at most is known nevertheless.
         return AgentPreview(
             **preview.model_dump(),
             given=[SkipCount(reason=reason, devices=count) for reason, count in sorted(given.items())],
             instead=[NextAgent(agent=name, devices=count) for name, count in sorted(instead.items())],
+            late=late,
         )
 
     async def _preview(
