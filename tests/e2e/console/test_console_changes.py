@@ -152,7 +152,7 @@ def test_before_an_agent_is_deleted_it_is_said_what_its_devices_get(
     assert visitor.complaints == []
 
 
-def test_a_group_with_an_agent_changes_after_a_dry_run(
+def test_members_of_a_group_with_an_agent_change_after_a_dry_run(
     page: Page, site: ConsoleSite, words: Words, visitor: Visitor
 ) -> None:
     site.run(site.ask("POST /v1/agents/1:assign", json={"group": 2, "rank": 5}))
@@ -165,10 +165,15 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
     counts = site.run(site.ask("POST /v1/groups/2:preview", json={"add": new}))
     assert counts["changing"] in (1, 2)
     expect(dialog.locator(".stat")).to_contain_text(str(counts["changing"]))
+    words.press(dialog, "cancel")
+    expect(dialog).to_have_count(0)
+    expect(field).to_have_value(" ".join(new))
     assert len(read(site, "/groups/2/members")["items"]) == 6
+    field.press("Enter")
     with lasting_messages(page):
         words.press(dialog, "save")
         expect(dialog).to_have_count(0)
+        expect(field).to_have_value("")
         assert len(read(site, "/groups/2/members")["items"]) == 8
         # What was added is shown before it is taken back: else nothing tells that it went.
         added = page.locator("table").get_by_text(new[0])
@@ -176,7 +181,15 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
         words.press(page, "undo")
         expect(added).to_have_count(0)
     assert len(read(site, "/groups/2/members")["items"]) == 6
-    # The query of a group: who leaves it and who joins.
+    assert visitor.complaints == []
+
+
+def test_the_query_and_the_end_of_a_group_with_an_agent_count_after_a_dry_run(
+    page: Page, site: ConsoleSite, words: Words, visitor: Visitor
+) -> None:
+    site.run(site.ask("POST /v1/agents/1:assign", json={"group": 2, "rank": 5}))
+    dialog = page.get_by_role("dialog")
+    # Who leaves the group and who joins it.
     go(page, "#/groups/1")
     field = page.get_by_label(words("groups.query"), exact=True)
     field.fill("tag.site=none")

@@ -73,7 +73,16 @@ function One({ id }) {
       macs, most)) : undefined });
     members.again();
   };
-  const choose = (verb, macs) => attempt(() => begin({ [verb]: macs }, (most) => change(verb, macs, most)));
+  const choose = (verb, macs, after = () => {}) => attempt(() => begin({ [verb]: macs }, async (most) => {
+    await change(verb, macs, most);
+    after();
+  }));
+  /** What was typed stays until it is done, and so does what somebody types meanwhile. */
+  const add = (event) => {
+    event.preventDefault();
+    const text = adding.value, macs = text.match(MAC) ?? [];
+    if (macs.length) void choose("add", macs, () => { if (adding.value === text) adding.value = ""; });
+  };
   return html`<${Loaded} of=${group}>${(found) => html`<${Head} title=${found.name} about=${found.notes}
     back=${{ path: ["groups"], name: t("page.groups") }}><${Badge} kind=${found.kind === "dynamic" ? "info"
     : ""}>${t(`groups.${found.kind}`)}<//>
@@ -87,7 +96,7 @@ function One({ id }) {
       set=${(after) => { group.set(after); members.again(); }} /><//>`}
     <${Filter} value=${filter.value} error=${members.error} onQuery=${(text) => { filter.value = text; }} />
     ${found.kind === "static" && may("groups:write") && html`<form class="row"
-      onSubmit=${(event) => { event.preventDefault(); const macs = adding.value.match(MAC) ?? []; if (macs.length) { adding.value = ""; void choose("add", macs); } }}>
+      onSubmit=${add}>
       <div class="grow" style=${{ minWidth: "220px" }}><${TextInput} class="mono" ...${bound(adding)} placeholder="02:00:00:00:00:01, …" aria-label=${t("groups.add-macs")} /></div><${Button} type="submit"
         icon="plus">${t("groups.add-macs")}<//></form>`}
     <${ListTable} of=${members} label=${t("groups.members")} title=${t("groups.members")} row=${(one) => one.mac}
