@@ -37,6 +37,8 @@ def print_users(found: AgentPreview, *, as_json: bool) -> None:
     if not found.counted:
         lines = [_uncounted(found, "would change")]
     lines += [f"{plural(one.devices, 'device')}: {one.reason}" for one in found.given]
+    if found.late:
+        lines.append(f"{plural(found.late, 'device')} still being given this agent, or another one in its place")
     lines += [
         f"{plural(one.devices, 'device')} would get {visible(one.agent) or 'the settings of the server'}"
         for one in found.instead

@@ -91,7 +91,10 @@ async def change(  # noqa: PLR0913 - the arguments are the command line
     async with open_control(settings) as control:
         group = await find_group(control, name)
         if dry_run:
-            trial = checked(GroupTrial, {"query": group.query if query is None else query})
+            # Only the query of a dynamic group matters, and only the name of a static one.
+            renamed = rename is not None and query is None and not group.query
+            wanted = {"name": rename} if renamed else {"query": group.query if query is None else query}
+            trial = checked(GroupTrial, wanted)
             print_change(await control.send(groups.preview(group.id, trial)), as_json=as_json)
             return
         call = groups.change(group.id, checked(GroupPatch, {**patch, "most": most}))

@@ -97,6 +97,7 @@ DIALOGS: Final = (
     DialogPlace("pages/conversations.js", "conversation", "conversations.redact-of"),
     DialogPlace("parts/job-state.js", "group", "delete"),
     DialogPlace("pages/groups.js", "groups", "groups.make"),
+    DialogPlace("pages/groups.js", "group", "edit"),
     DialogPlace("pages/jobs.js", "job", "jobs.stop"),
     DialogPlace("parts/images.js", "firmware", "firmware.upload"),
     DialogPlace("parts/images.js", "firmware", "firmware.back"),

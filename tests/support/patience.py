@@ -14,12 +14,12 @@ GATEWAY = (
     "fleet.roles.gateway.port.http_answers.READY_SECONDS",
     "fleet.roles.gateway.turns.turn.STORE_SECONDS",
 )
-WORKER = (
+MQTT = (
     "fleet.adapters.net.mqtt.connection._CLOSE_SECONDS",
     "fleet.adapters.net.mqtt.session.CONNECT_SECONDS",
     "fleet.adapters.net.mqtt.session.KEEPALIVE_SECONDS",
-    "fleet.roles.worker.ownership.lease_holder._END_SECONDS",
 )
+WORKER = (*MQTT, "fleet.roles.worker.ownership.lease_holder._END_SECONDS")
 TURNS = (
     "fleet.roles.worker.sessions.discovery.ANSWER_SECONDS",
     "fleet.roles.worker.turns.turn._CUT_SECONDS",

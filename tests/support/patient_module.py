@@ -9,14 +9,15 @@ from importlib import import_module
 
 from fleet.adapters.redis import keys
 from fleet.workbench.local_servers import module_command
-from tests.support.patience import API_STORE, GATEWAY
+from tests.support.patience import API_STORE, GATEWAY, MQTT, TURNS, WORKER
 from tests.support.patient_fleet import REDIS_SECONDS, be_patient
 
 LATE = {
     "fleet api": API_STORE,
     # With the time after which others take an edge for dead, also that after which it does itself.
-    "fleet edge": ("fleet.roles.edge.transport.stall_detector.LONG_STALL_SECONDS",),
-    "fleet gateway": GATEWAY,
+    "fleet edge": (*MQTT, "fleet.roles.edge.transport.stall_detector.LONG_STALL_SECONDS"),
+    "fleet gateway": (*GATEWAY, *MQTT),
+    "fleet worker": (*WORKER, *TURNS, "fleet.roles.worker.turns.turns.TOOLS_SECONDS"),
     "fleet.workbench.cluster up": ("fleet.workbench.cluster.role_process.READY_SECONDS",),
 }
 """Limits of what a command imports late, or has of its own."""

@@ -1,13 +1,13 @@
-"""Which devices have an agent now, who gave it to them, and what they would have without it."""
+"""Which devices have an agent by the rules, who gave it to them, and what they would have without it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, case, false, literal, or_
+from sqlalchemy import ColumnElement, case, false, literal, or_, true
 
 from fleet.adapters.sql.agent_names import read_names
 from fleet.adapters.sql.assignment_rows import AssignmentRows
-from fleet.adapters.sql.assignment_rules import group_rules, own_agent
+from fleet.adapters.sql.assignment_rules import GroupRule, agent_by, group_rules, own_agent
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.job_targets import JobTarget, JobTargets
 from fleet.adapters.sql.schema import DEVICE
@@ -20,7 +20,7 @@ BY_SITE: Final = "the site has the agent"
 
 
 class AgentUses:
-    """Counts the devices of one tenant by an agent. What Redis has counts, as in queries: `agent=NAME` finds them.
+    """Counts the devices of one tenant by an agent. The rules count: who is given it later has it, too.
 
     All methods raise `Unavailable` if the database does not answer, or not in time.
 
@@ -39,37 +39,46 @@ class AgentUses:
 
     async def targets(self, agent: int) -> JobTargets:
         """Return the devices that have an agent."""
+        rules, site = await self._rules(), await self._site()
+        given = or_(false(), self._own == str(agent), *_members(rules, agent))
+        among = true() if site == str(agent) else given
+        return self._targets(agent_by(self._own, rules, site) == str(agent), among)
+
+    async def late(self, agent: int) -> int:
+        """Count the devices that get the agent, or another one instead, but do not have it yet in Redis."""
+        wanted = agent_by(self._own, await self._rules(), await self._site()) == str(agent)
         names = [str(agent), *([""] if await self.is_usual(agent) else [])]
-        return JobTargets(self._database, JobTarget(self._tenant, DEVICE.c.agent.in_(names), revoked=True))
+        return (await self._targets(wanted != DEVICE.c.agent.in_(names)).count()).devices
 
     async def givers(self, agent: int) -> Mapping[str, int]:
         """Count the devices that have an agent by why they have it."""
-        cases: list[tuple[Clause, Any]] = [(self._own == str(agent), literal(BY_DEVICE))]
-        other = BY_GROUP
-        if await self.is_usual(agent):
-            cases.append((DEVICE.c.agent == "", literal(BY_SITE)))
-        elif await self._site() == str(agent):
-            rules = await group_rules(self._database, self._tenant)
-            groups = or_(false(), *(one.members for one in rules if one.agent == agent))
-            cases.append((groups, literal(BY_GROUP)))
-            other = BY_SITE
-        return await (await self.targets(agent)).count_by(case(*cases, else_=literal(other)))
+        groups = or_(false(), *_members(await self._rules(), agent))
+        reason = case((self._own.is_not(None), literal(BY_DEVICE)), (groups, literal(BY_GROUP)), else_=literal(BY_SITE))
+        return await (await self.targets(agent)).count_by(reason)
 
     async def followers(self, agent: int) -> Mapping[str, int]:
         """Count the devices that have an agent by the name of the one that is theirs without it; empty for none."""
-        rules = await group_rules(self._database, self._tenant)
+        rules, site = await self._rules(), await self._site()
         cases: list[tuple[Clause, ColumnElement[Any]]] = [
-            (and_(self._own.is_not(None), self._own != str(agent)), self._own)
+            (one.members, literal(str(one.agent))) for one in rules if one.agent != agent
         ]
-        cases += [(one.members, literal(str(one.agent))) for one in rules if one.agent != agent]
-        site = await self._site()
         left = literal("" if site == str(agent) else site)
-        found = await (await self.targets(agent)).count_by(case(*cases, else_=left))
+        found = await (await self.targets(agent)).count_by(case(*cases, else_=left) if cases else left)
         names = await self._database.look(
             lambda connection: read_names(connection, [(self._tenant, text) for text in found]), tenant=self._tenant
         )
         return {names.get((self._tenant, text), ""): count for text, count in found.items()}
 
+    def _targets(self, condition: Clause, among: Clause | None = None) -> JobTargets:
+        return JobTargets(self._database, JobTarget(self._tenant, condition, revoked=True, among=among))
+
+    async def _rules(self) -> Sequence[GroupRule]:
+        return await group_rules(self._database, self._tenant)
+
     async def _site(self) -> str:
         row = await AssignmentRows(self._database, self._tenant).read("site", 0)
         return str(row.agent) if row else ""
+
+
+def _members(rules: Sequence[GroupRule], agent: int) -> list[Clause]:
+    return [one.members for one in rules if one.agent == agent]

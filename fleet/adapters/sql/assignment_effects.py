@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, String, and_, case, false, literal, not_, or_, true
+from sqlalchemy import ColumnElement, String, and_, false, literal, not_, or_, true
 
 from fleet.adapters.sql.assignment_rows import AssignmentRow, AssignmentRows
-from fleet.adapters.sql.assignment_rules import GroupRule, group_rules, is_named, members_of, own_agent
+from fleet.adapters.sql.assignment_rules import GroupRule, agent_by, group_rules, is_named, members_of, own_agent
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.group_rows import GroupRow, GroupRows
 from fleet.adapters.sql.job_targets import JobTarget, JobTargets
@@ -61,11 +61,11 @@ class AssignmentEffects:
         given = None if removed else str(wanted.agent)
         site = await self._site()
         if wanted.scope == "device":
-            future = _agent(literal(given, String), before, site)
-            return self._targets(DEVICE.c.mac == wanted.ref, _agent(self._own, before, site), future, {})
+            future = agent_by(literal(given, String), before, site)
+            return self._targets(DEVICE.c.mac == wanted.ref, agent_by(self._own, before, site), future, {})
         skips = {OWN: self._own.is_not(None), OF_GROUP: or_(false(), *(one.members for one in before))}
-        future = _agent(self._own, before, given or "")
-        return self._targets(true(), _agent(self._own, before, site), future, skips)
+        future = agent_by(self._own, before, given or "")
+        return self._targets(true(), agent_by(self._own, before, site), future, skips)
 
     async def of_members(self, group: GroupRow, trial: MemberTrial) -> JobTargets | None:
         """Return the devices that would join or leave a group, as `targets` does; None if the group has no agent.
@@ -112,7 +112,7 @@ class AssignmentEffects:
         site = await self._site()
         others = [one for one in before if one.group != wanted.ref]
         after = sorted([*others, *new], key=lambda one: one.place)
-        now, future = _agent(self._own, before, site), _agent(self._own, after, site)
+        now, future = agent_by(self._own, before, site), agent_by(self._own, after, site)
         place = _rule(wanted, concerned).place
         nearer = [one.members for one in others if one.place < place]
         # With another rank, a device may get the agent of another group.
@@ -135,9 +135,3 @@ class AssignmentEffects:
 
 def _rule(given: AssignmentRow, members: Clause) -> GroupRule:
     return GroupRule(given.ref, given.agent, given.rank, members)
-
-
-def _agent(own: ColumnElement[Any], rules: Sequence[GroupRule], site: str) -> ColumnElement[str]:
-    """Return the agent that counts for a device, as text."""
-    groups = [(rule.members, literal(str(rule.agent))) for rule in rules]
-    return case((own.is_not(None), own), *groups, else_=literal(site))

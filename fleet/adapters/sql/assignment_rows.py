@@ -8,18 +8,16 @@ from sqlalchemy import (
     ColumnElement,
     CursorResult,
     and_,
-    case,
     delete,
     exists,
     func,
     insert,
-    literal,
     or_,
     select,
     update,
 )
 
-from fleet.adapters.sql.assignment_rules import group_rules, own_agent
+from fleet.adapters.sql.assignment_rules import agent_by, group_rules, own_agent
 from fleet.adapters.sql.mac_numbers import mac_number, mac_text
 from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, GROUP, TENANT
 from fleet.adapters.sql.token_rows import FIRST_TENANT
@@ -157,11 +155,9 @@ class AssignmentRows:
 
     async def _wanted(self) -> ColumnElement[str]:
         """Return the expression of the agent that a device should have."""
-        own = own_agent(self._tenant)
-        cases: list[tuple[ColumnElement[bool], ColumnElement[str]]] = [(own.is_not(None), own)]
-        cases += [(rule.members, literal(str(rule.agent))) for rule in await group_rules(self._sql, self._tenant)]
         site = await self.read("site", 0) if self._tenant != FIRST_TENANT else None
-        return case(*cases, else_=literal(str(site.agent) if site else ""))
+        rules = await group_rules(self._sql, self._tenant)
+        return agent_by(own_agent(self._tenant), rules, str(site.agent) if site else "")
 
     def _at(self, scope: Scope, ref: int) -> tuple[ColumnElement[bool], ...]:
         mine = (ASSIGNMENT.c.tenant == self._tenant, ASSIGNMENT.c.scope == scope)

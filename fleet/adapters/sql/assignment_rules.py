@@ -4,9 +4,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, String, and_, cast, literal, or_, select
+from sqlalchemy import ColumnElement, String, and_, case, cast, literal, or_, select
 
 from fleet.adapters.sql.device_conditions import Conditions
 from fleet.adapters.sql.schema import ASSIGNMENT, DEVICE, GROUP, GROUP_MEMBER
@@ -45,6 +45,18 @@ def own_agent(tenant: int) -> ColumnElement[str]:
         .where(ASSIGNMENT.c.tenant == tenant, ASSIGNMENT.c.scope == "device", ASSIGNMENT.c.ref == DEVICE.c.mac)
         .scalar_subquery()
     )
+
+
+def agent_by(own: ColumnElement[Any], rules: Sequence[GroupRule], site: str) -> ColumnElement[str]:
+    """Return the agent that counts for a device by the rules, as text.
+
+    Args:
+        own: That of the device itself; NULL for none.
+        rules: Of its tenant's groups, in their order.
+        site: The agent of all others; empty for none.
+    """
+    groups = [(rule.members, literal(str(rule.agent))) for rule in rules]
+    return case((own.is_not(None), own), *groups, else_=literal(site))
 
 
 async def group_rules(sql: Sql, tenant: int) -> Sequence[GroupRule]:

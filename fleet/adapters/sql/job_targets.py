@@ -41,6 +41,8 @@ class JobTarget:
     skips: Mapping[str, Condition | Clause] = field(default_factory=dict)
     revoked: bool = False
     """Whether it has revoked devices, too; else they are skipped."""
+    among: Condition | Clause | None = None
+    """Devices among which all of these are, if that is quicker to tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ class JobTargets:
             return await self.count()
         except SlowQuery:
             # Why a device would be skipped may take long, also which devices are meant; how many there are does not.
-            for condition in (self._clause(self._target.condition), true()):
+            among = self._target.condition if self._target.among is None else self._target.among
+            for condition in (self._clause(among), true()):
                 with suppress(SlowQuery):
                     return await self._bound(condition)
             raise

@@ -121,16 +121,20 @@ class Edge:
 
         The sessions' shards say goodbye. When `run` is cancelled, it says goodbye to the devices that are left, and to
         all devices if `seconds` is 0. A worker that has not read the announcement yet may open more sessions; they end
-        in the same way.
+        in the same way. An edge that has just stood still first hears what was said meanwhile.
         """
         if not seconds:
             return
         clock = asyncio.get_running_loop().time
         noticed, deadline = clock() + min(seconds, NOTICE_SECONDS), clock() + seconds
         ended: set[str] = set()
+        stalls = self._services.stalls
         while self._services.tasks.open and clock() < (deadline + GOODBYE_SECONDS if len(self._registry) else noticed):
+            stalls.beat(clock())
+            unheard = bool(stalls.waited(clock()))
             for session in self._registry:
-                if session.opened.session not in ended and (not session.busy or clock() >= deadline):
+                idle = not session.busy and not unheard
+                if session.opened.session not in ended and (idle or clock() >= deadline):
                     ended.add(session.opened.session)
                     session.shut_down()
             await asyncio.sleep(0.05)

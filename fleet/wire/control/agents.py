@@ -166,14 +166,16 @@ class NextAgent(Shape):
 
 
 class AgentPreview(AssignmentPreview):
-    """What a change of an agent would do: `changing` devices have it now.
+    """What a change of an agent would do: `changing` devices have it by the assignments.
 
-    `given` says why they have it. If the agent is to be deleted, `instead` says what they get. Both are empty if
-    counting took too long.
+    `given` says why they have it. If the agent is to be deleted, `instead` says what they get. `late` devices are still
+    being given the agent, or another one in its place, which takes half a minute or, of a large group, some more; until
+    then `query` finds who has it and not who gets it. All three are empty if counting took too long.
     """
 
     given: list[SkipCount]
     instead: list[NextAgent]
+    late: int = 0
 
 
 class Assignment(Shape):

@@ -51,7 +51,8 @@ class GroupAddition(Shape):
 class GroupPatch(Shape):
     """What becomes different of a group. A static group gets no query, and a dynamic one does not lose its own.
 
-    If the group has an agent, `most` bounds how many devices may get another agent by its new query.
+    If the group has an agent, `most` bounds how many devices may get another agent by its new query; if the query of a
+    group with an agent names it, how many may by its new name.
     """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"notes": "Second floor"}]})
@@ -75,13 +76,14 @@ class MemberMacs(Shape):
 
 
 class GroupTrial(Shape):
-    """A change of a group that is only looked at: one of a new `query`, MACs to `add` and MACs to `remove`.
+    """A change of a group that is only looked at: one of another `name`, a new `query`, MACs to `add` and to `remove`.
 
     Without any of them the group is deleted.
     """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": "tag.site=berlin"}]})
 
+    name: GroupName | None = None
     query: QueryText | None = None
     add: Macs | None = None
     remove: Macs | None = None

@@ -85,15 +85,18 @@ def test_a_version_counts_after_the_number_of_its_devices_was_typed(
     page: Page, site: ConsoleSite, words: Words, visitor: Visitor
 ) -> None:
     site.run(give_to_many(site, 1))
+    [further] = read(site, "/devices?filter=tag.site%3Dlyon&limit=1")["items"]
+    site.run(site.ask(f"PATCH /v1/devices/{further['mac']}", json={"tags": {"site": "berlin"}}))
     counts = site.run(site.ask("POST /v1/agents/1:preview", json={}))
     number = counts["changing"]
-    assert number > 101
+    assert number > 101 and counts["late"] == 1
     dialog = page.get_by_role("dialog")
     go(page, "#/agents/1")
     words.press(page, "agents.publish")
     expect(dialog.locator(".stat")).to_contain_text(str(number))
     given = dialog.locator(".row", has_text=words("skip.it-has-the-agent-itself"))
     expect(given).to_contain_text("101")
+    expect(dialog.locator(".row", has_text=words("agents.late"))).to_contain_text(str(counts["late"]))
     listed = f"#/devices?{urlencode({'filter': counts['query']})}"
     expect(dialog.locator("a.stat")).to_have_attribute("href", listed)
     button = dialog.get_by_role("button", name=words("agents.publish"), exact=True)
@@ -149,7 +152,7 @@ def test_before_an_agent_is_deleted_it_is_said_what_its_devices_get(
     assert visitor.complaints == []
 
 
-def test_a_group_with_an_agent_changes_after_a_dry_run(
+def test_members_of_a_group_with_an_agent_change_after_a_dry_run(
     page: Page, site: ConsoleSite, words: Words, visitor: Visitor
 ) -> None:
     site.run(site.ask("POST /v1/agents/1:assign", json={"group": 2, "rank": 5}))
@@ -162,10 +165,15 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
     counts = site.run(site.ask("POST /v1/groups/2:preview", json={"add": new}))
     assert counts["changing"] in (1, 2)
     expect(dialog.locator(".stat")).to_contain_text(str(counts["changing"]))
+    words.press(dialog, "cancel")
+    expect(dialog).to_have_count(0)
+    expect(field).to_have_value(" ".join(new))
     assert len(read(site, "/groups/2/members")["items"]) == 6
+    field.press("Enter")
     with lasting_messages(page):
         words.press(dialog, "save")
         expect(dialog).to_have_count(0)
+        expect(field).to_have_value("")
         assert len(read(site, "/groups/2/members")["items"]) == 8
         # What was added is shown before it is taken back: else nothing tells that it went.
         added = page.locator("table").get_by_text(new[0])
@@ -173,7 +181,15 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
         words.press(page, "undo")
         expect(added).to_have_count(0)
     assert len(read(site, "/groups/2/members")["items"]) == 6
-    # The query of a group: who leaves it and who joins.
+    assert visitor.complaints == []
+
+
+def test_the_query_and_the_end_of_a_group_with_an_agent_count_after_a_dry_run(
+    page: Page, site: ConsoleSite, words: Words, visitor: Visitor
+) -> None:
+    site.run(site.ask("POST /v1/agents/1:assign", json={"group": 2, "rank": 5}))
+    dialog = page.get_by_role("dialog")
+    # Who leaves the group and who joins it.
     go(page, "#/groups/1")
     field = page.get_by_label(words("groups.query"), exact=True)
     field.fill("tag.site=none")
@@ -195,6 +211,48 @@ def test_a_group_with_an_agent_changes_after_a_dry_run(
     expect(dialog).to_have_count(0)
     assert [one["id"] for one in read(site, "/groups")["items"]] == [1]
     assert visitor.complaints == []
+
+
+def test_a_group_of_many_that_a_query_names_is_renamed_after_their_number_was_typed(
+    page: Page, site: ConsoleSite, words: Words, visitor: Visitor
+) -> None:
+    site.run(DeviceRows(site.stage.database, 1).add([NewDevice(mac) for mac in MANY]))
+    site.run(site.ask("POST /v1/groups/2/members:add", json={"macs": MANY}))
+    number = len(MANY) + 6
+    dialog = page.get_by_role("dialog")
+
+    def save(name: str) -> None:
+        words.press(page, "edit")
+        dialog.get_by_label(words("query.name"), exact=True).fill(name)
+        words.press(dialog, "save")
+
+    go(page, "#/groups/2")
+    save("Pilots")
+    expect(page.get_by_role("heading", name="Pilots", level=1)).to_be_visible()
+    expect(dialog).to_have_count(0)
+    site.run(site.ask("PATCH /v1/groups/1", json={"query": "online NOT group=Pilots"}))
+    site.run(site.ask("POST /v1/agents/1:assign", json={"group": 1, "most": 10_000}))
+    save("Berlin")
+    asked = page.get_by_role("dialog", name="Pilots")
+    expect(asked.locator(".stat")).to_contain_text(str(number))
+    button = asked.get_by_role("button", name=words("save"), exact=True)
+    expect(button).to_be_disabled()
+    asked.get_by_role("textbox").fill(str(number))
+    press(button)
+    # The name is that of another group. What was typed is still there.
+    expect(asked.get_by_text(words("problem.name-taken"))).to_be_visible()
+    words.press(asked, "cancel")
+    expect(asked).to_have_count(0)
+    dialog.get_by_label(words("query.name"), exact=True).fill("Test pilots")
+    words.press(dialog, "save")
+    asked.get_by_role("textbox").fill(str(number))
+    press(button)
+    expect(page.get_by_role("heading", name="Test pilots", level=1)).to_be_visible()
+    expect(dialog).to_have_count(0)
+    found = read(site, "/groups/2")
+    assert (found["name"], found["notes"]) == ("Test pilots", "First to get changes")
+    assert [one for one in visitor.complaints if "409" not in one] == []
+    visitor.complaints.clear()
 
 
 def test_a_group_without_an_agent_changes_at_once(page: Page, site: ConsoleSite, words: Words) -> None:

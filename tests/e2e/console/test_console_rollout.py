@@ -175,6 +175,37 @@ def test_the_volume_of_a_group_is_set_by_a_canary_that_halts(page: Page, site: C
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
+def test_a_query_that_was_typed_counts_without_a_press_on_find(page: Page, site: ConsoleSite) -> None:
+    def counted(query: str) -> int:
+        return int(site.run(site.ask("POST /v1/jobs:preview", json={**asked, "query": query}))["devices"])
+
+    asked = {"name": "x", "kind": "collect", "policy": {"stages": [{"share": 1}]}}
+    go(page, "#/jobs?make=1&kind=collect")
+    page.get_by_role("button", name="Next").click()
+    field = page.get_by_role("combobox", name="Query")
+    field.fill("board=")
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_role("alert")).to_contain_text("query")
+    expect(page.get_by_role("button", name="Begin", exact=True)).to_be_disabled()
+    page.get_by_role("button", name="Back").click()
+    expect(field).to_have_value("board=")
+    field.fill("tag.site=lyon")
+    page.get_by_role("button", name="Next").click()
+    stat = page.locator(".stat")
+    assert counted("tag.site=lyon") < counted("")
+    expect(stat).to_contain_text(str(counted("tag.site=lyon")))
+    page.get_by_role("button", name="Begin", exact=True).click()
+    assert job_of(page, site)["query"] == "tag.site=lyon"
+    # So it is with an announcement, which would be told to all.
+    go(page, "#/announcements")
+    expect(stat).to_contain_text(str(counted("")))
+    page.get_by_role("combobox").first.fill("tag.site=berlin")
+    page.get_by_label("Text").fill("Dinner is ready.")
+    expect(stat).to_contain_text(str(counted("tag.site=berlin")))
+    page.get_by_role("button", name="Announce").click()
+    assert job_of(page, site)["query"] == "tag.site=berlin"
+
+
 @pytest.mark.slow
 def test_tools_of_devices_that_have_just_come_are_found_while_one_waits(page: Page, site: ConsoleSite) -> None:
     store, mac = site.stage.services.store, site.macs[9]

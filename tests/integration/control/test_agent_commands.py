@@ -164,6 +164,9 @@ async def test_a_group_with_an_agent_changes_after_a_dry_run_and_by_the_number_t
     assert "`most` is 1" in await run(*new, "--most", "1", code=2)
     assert (await operator.row(*new, "--rename", "away", "--notes", "n"))["query"] == "online=false"
     assert "0 devices of 0" in await run("groups", "change", "away", "--notes", "m", "--dry-run")
+    assert "0 devices of 0" in await run("groups", "change", "vip", "--rename", "v", "--dry-run")
+    await operator.row("groups", "change", "away", "--query", "online=false AND NOT group=vip", "--most", "3")
+    assert "3 devices of 3" in await run("groups", "change", "vip", "--rename", "v", "--dry-run")
     assert "nothing to change" in await run("groups", "change", "away", code=2)
     await run("groups", "remove", "vip", "--most", "3")
 

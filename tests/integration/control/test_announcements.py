@@ -1,10 +1,11 @@
 """Announcements over the REST API and as a command, with both kinds of database."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 
+from fleet.adapters.redis.shards.job_calls import JobCalls
 from fleet.adapters.redis.shards.operator_calls import CallState
 from fleet.adapters.sql.audit_rows import AuditFilter, AuditRows
 from fleet.adapters.sql.event_rows import StoredEvent
@@ -12,6 +13,7 @@ from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.client import announcements, jobs
 from fleet.client.call import Call, ClientError
 from fleet.client.client import AsyncFleetClient
+from fleet.ground.errors import Unavailable
 from fleet.roles.control.access import milliseconds
 from fleet.wire.announcements import TOOL
 from fleet.wire.control.announcements import AnnouncementRequest
@@ -155,10 +157,48 @@ async def test_one_that_is_stopped_is_taken_back_where_it_was_handed_over(
     ((_, _, call),) = await site.waiting_calls()
     assert not await site.queues.is_recalled(call.device, call.call)
     await client.send(jobs.steer(made.job.id, "stop"))
-    await site.step()
-    assert await site.queues.is_recalled(call.device, call.call)
+    assert await site.queues.is_recalled(call.device, call.call), "at once: the device may wake up now"
     ended = await site.run(made.job.id, lambda _: ("not_sent", "it was cancelled"))
     assert (ended.state, ended.counts["cancelled"]) == ("stopped", 1)
+
+
+async def test_one_that_is_stopped_while_it_is_handed_over_is_taken_back(
+    site: JobSite, client: AsyncFleetClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.add_devices(1)
+    made = await client.send(announcements.create(asked(ways=["speech", "wake"])))
+    await site.prepare()
+    put = JobCalls.put
+
+    async def late(calls: JobCalls, sent: Sequence[OperatorCall], within_ms: int) -> list[OperatorCall]:
+        await client.send(jobs.steer(made.job.id, "stop"))
+        return await put(calls, sent, within_ms)
+
+    monkeypatch.setattr(JobCalls, "put", late)
+    while (await site.job(made.job.id)).state != "stopping":
+        await site.step()
+    ((_, _, call),) = await site.waiting_calls()
+    assert await site.queues.is_recalled(call.device, call.call)
+
+
+async def test_a_stop_without_redis_is_done_and_what_was_handed_over_is_taken_back_later(
+    site: JobSite, client: AsyncFleetClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.add_devices(1)
+    made = await client.send(announcements.create(asked(ways=["speech", "wake"])))
+    await site.prepare()
+    await site.fill(made.job.id, 1)
+    ((_, _, call),) = await site.waiting_calls()
+
+    async def away(*_: object) -> None:
+        raise Unavailable("Redis is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JobCalls, "recall", away)
+        assert (await client.send(jobs.steer(made.job.id, "stop"))).state == "stopping"
+    assert not await site.queues.is_recalled(call.device, call.call)
+    await site.step()
+    assert await site.queues.is_recalled(call.device, call.call)
 
 
 async def test_the_command_announces(site: JobSite, stage: ControlStage, fleet: CommandLine) -> None:

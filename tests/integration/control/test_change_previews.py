@@ -127,6 +127,46 @@ async def test_what_devices_get_in_place_of_a_deleted_agent_is_what_they_then_ha
     assert await site.listed("agent=cid") == 1
 
 
+async def test_devices_that_are_still_being_given_their_agent_are_counted(site: AgentSite) -> None:
+    ann, bob = await site.agent("ann"), await site.agent("bob")
+    group, other = await site.group("g", *MACS[:2]), await site.group("h")
+    await site.assign(ann, group=group)
+    await site.assign(bob, group=other, rank=5)
+    await site.ask(f"POST /v1/groups/{group}/members:add", macs=MACS[2:5])
+    await site.ask(f"POST /v1/groups/{other}/members:add", macs=MACS[:1])
+    path = f"POST /v1/agents/{ann}:preview"
+    found = await site.ask(path, deleted=True)
+    assert (found["changing"], found["late"], await site.listed(found["query"])) == (4, 4, 2)
+    assert found["given"] == [{"reason": BY_GROUP, "devices": 4}]
+    assert found["instead"] == [{"agent": "", "devices": 4}]
+    assert (await site.ask(f"POST /v1/agents/{ann}:publish?most=3", 409))["code"] == "more-devices"
+    assert (await site.ask(f"DELETE /v1/agents/{ann}?most=3", 409))["code"] == "more-devices"
+    await settle(site)
+    found = await site.ask(path, deleted=True)
+    assert (found["changing"], found["late"], await site.listed(found["query"])) == (4, 0, 4)
+    # That of the site: who has no other agent gets it at once, and whoever loses another one later.
+    await site.assign(bob, site=True)
+    await site.ask(f"POST /v1/groups/{group}/members:remove", macs=MACS[3:5])
+    found = await site.ask(f"POST /v1/agents/{bob}:preview", deleted=True)
+    assert (found["changing"], found["late"], await site.listed(found["query"])) == (4, 2, 2)
+    assert {one["reason"]: one["devices"] for one in found["given"]} == {BY_GROUP: 1, BY_SITE: 3}
+    assert found["instead"] == [{"agent": "", "devices": 3}, {"agent": "ann", "devices": 1}]
+
+
+async def test_the_slow_query_of_a_group_with_another_agent_bounds_no_count(
+    site: AgentSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = await site.agent("ann"), await site.agent("bob")
+    await site.assign(ann, group=await site.group("g", *MACS[:2]))
+    await site.assign(ann, device=MACS[2])
+    await site.assign(bob, group=await site.group("h", query="online"))
+    monkeypatch.setattr(database, "LOOK_SECONDS", 0.0)
+    found = await site.ask(f"POST /v1/agents/{ann}:preview", deleted=True)
+    assert (found["changing"], found["counted"], found["late"]) == (3, False, 0)
+    found = await site.ask(f"POST /v1/agents/{bob}:preview", deleted=True)
+    assert (found["changing"], found["counted"]) == (6, False)
+
+
 async def test_of_another_tenant_the_agent_of_the_site_is_that_of_its_devices(site: AgentSite) -> None:
     theirs = (await site.ask("POST /v1/agents", 201, STRANGER, name="theirs"))["id"]
     await site.ask(f"POST /v1/agents/{theirs}:assign", token=STRANGER, site=True)

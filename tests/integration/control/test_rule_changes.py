@@ -123,6 +123,12 @@ async def test_the_name_of_a_group_counts_where_the_query_of_another_group_names
     for verb, body in ((f"DELETE /v1/groups/{group}?most=3", {}), (f"PATCH /v1/groups/{group}", {"name": "v"})):
         told = await site.ask(verb, 409, **({**body, "most": 3} if body else {}))
         assert told["code"] == "more-devices" and "4 devices" in told["detail"]
+    assert await site.preview_group(group, name="v") == (4, {}), "any of its members may get another agent"
+    assert await site.preview_group(group, name="vip") == (0, {}), "it is its name"
+    assert await site.preview_group(rest, name="y") == (0, {}) != await site.preview_group(rest, name="vip")
+    found = await site.ask(f"POST /v1/groups/{group}:preview", name="v")
+    assert await site.listed(found["query"]) == 4
+    await site.ask(f"POST /v1/groups/{group}:preview", 422, name="v", add=MACS)
     told = await site.ask(f"PATCH /v1/groups/{rest}", 200, name="y", most=0)
     assert told["name"] == "y", "no query names it"
     await site.ask(f"PATCH /v1/groups/{group}", name="vip", notes="n", most=0)

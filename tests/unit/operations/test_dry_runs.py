@@ -21,3 +21,11 @@ def test_what_was_not_counted_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == told
     print_users(AgentPreview(**counts, given=[], instead=[]), as_json=False)
     assert "at most 7 devices would change" in capsys.readouterr().out
+
+
+def test_devices_that_are_still_being_given_their_agent_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    found = AgentPreview(devices=7, online=1, skipped=[], changing=7, talking=0, given=[], instead=[], late=3)
+    print_users(found, as_json=False)
+    assert "3 devices still being given this agent, or another one in its place\n" in capsys.readouterr().out
+    print_users(found.model_copy(update={"late": 0}), as_json=False)
+    assert "given" not in capsys.readouterr().out

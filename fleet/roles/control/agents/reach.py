@@ -1,6 +1,6 @@
 """How many devices a change would give another agent: said before the change, and the bound that the change has."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import Query
 
@@ -21,6 +21,7 @@ from fleet.wire.topics import canonical_mac
 
 Most = Annotated[int, Query(ge=0, le=2**31, description="Devices that may get another agent by it.")]
 """The type of an endpoint's parameter that bounds a change."""
+WOULD: Final = "would get another agent"
 
 
 async def assignment_targets(
@@ -35,14 +36,17 @@ async def assignment_targets(
 
 
 async def group_targets(database: Database, who: Principal, group: GroupRow, trial: GroupTrial) -> JobTargets | None:
-    """Return the devices of a change of a group; None if nobody gets another agent by it, as the group has none.
+    """Return the devices of a change of a group; None if nobody gets another agent by it, as no agent depends on it.
 
     Raises:
         Problem: The group is of the other kind (409), it has an agent and its query would name agents (409), or the
             change is not exactly one (422).
     """
-    if sum(one is not None for one in (trial.query, trial.add, trial.remove)) > 1:
-        raise Problem(422, "invalid", "name at most one of query, add and remove")
+    if sum(one is not None for one in (trial.name, trial.query, trial.add, trial.remove)) > 1:
+        raise Problem(422, "invalid", "name at most one of name, query, add and remove")
+    effects = AssignmentEffects(database, who.tenant)
+    if trial.name is not None:
+        return None if trial.name == group.name else await effects.of_names(group, trial.name)
     if trial.query is not None and bool(trial.query.strip()) != bool(group.query):
         raise Problem(409, "other-kind", "a static group gets no query, and a dynamic one keeps a query")
     if group.query and (trial.add or trial.remove):
@@ -52,7 +56,7 @@ async def group_targets(database: Database, who: Principal, group: GroupRow, tri
     found = MemberTrial(trial.query or "", tuple(trial.add or ()), tuple(trial.remove or ()))
     if trial.query and await AssignmentRows(database, who.tenant).read("group", group.id):
         check_agentless(trial.query)
-    return await AssignmentEffects(database, who.tenant).of_members(group, found)
+    return await effects.of_members(group, found)
 
 
 async def check_group(database: Database, who: Principal, group: GroupRow | None, trial: GroupTrial, most: int) -> None:
@@ -65,18 +69,8 @@ async def check_group(database: Database, who: Principal, group: GroupRow | None
         raise not_found("group")
     targets = await group_targets(database, who, group, trial)
     if targets is not None:
-        check_number(await targets.count_at_most(), most, f"groups/{group.id}:preview")
-
-
-async def check_names(database: Database, who: Principal, group: GroupRow, name: str | None, most: int) -> None:
-    """Check that not more devices may get another agent by another name of a group than whoever asks has said.
-
-    Raises:
-        Problem: There may be more (409).
-    """
-    targets = await AssignmentEffects(database, who.tenant).of_names(group, name)
-    if targets is not None:
-        check_number(await targets.count_at_most(), most, f"groups/{group.id}:preview", "may get another agent")
+        what = WOULD if trial.name is None else "may get another agent"
+        check_number(await targets.count_at_most(), most, f"groups/{group.id}:preview", what)
 
 
 async def check_agent(database: Database, who: Principal, agent: int, most: int | None) -> None:
@@ -90,7 +84,7 @@ async def check_agent(database: Database, who: Principal, agent: int, most: int 
         check_number(await targets.count_at_most(), most, f"agents/{agent}:preview", "have this agent")
 
 
-def check_number(counts: TargetCounts, most: int, preview: str, what: str = "would get another agent") -> None:
+def check_number(counts: TargetCounts, most: int, preview: str, what: str = WOULD) -> None:
     """Check that a change does not concern more devices than whoever asks has said.
 
     Args:

@@ -227,6 +227,9 @@ class JobWork:
         for number in set(ready) - {one.mac for one in sent}:
             self.places.leave((job.id, number))
         await self._put(job, sent)
+        if sent and terms_of_job(job).recalled and (after := await self.feed.read(job.id)).state == "stopping":
+            # It was stopped after they were noted: whoever stopped it may have found none of them in Redis.
+            await self._outcomes.recall(after, now)
         return len(ready), len(ready) < most and not full
 
     def _held(self, policy: Policy, device: DeviceNow, now: int) -> tuple[int, str] | None:

@@ -12,7 +12,7 @@ from fleet.adapters.sql.token_rows import NameTaken
 from fleet.core.permissions import DEVICES_READ, GROUPS_WRITE
 from fleet.core.query.conditions import EVERYTHING, AllOf, Comparison
 from fleet.roles.control.access import Principal, Who
-from fleet.roles.control.agents.reach import Most, check_group, check_names
+from fleet.roles.control.agents.reach import Most, check_group
 from fleet.roles.control.cursors import Cursor, Limit
 from fleet.roles.control.device_queries import check_agentless, device_json, page_of, read_fields, read_query
 from fleet.roles.control.problems import Problem, not_found
@@ -77,7 +77,7 @@ class GroupRoutes:
         """Change a group; what the body does not name stays.
 
         If the group has an agent, and more devices than `most` would get another one by its new query, it is refused
-        (409, `more-devices`).
+        (409, `more-devices`). So is another name, if the query of a group with an agent names it, by its members.
         """
         version = expected_version(request)
         read_query(body.query or "")
@@ -149,8 +149,8 @@ class GroupRoutes:
         row = await self._row(who, group)
         if body.query is not None:
             await check_group(self._database, who, row, GroupTrial(query=body.query), body.most)
-        if body.name not in (None, row.name):
-            await check_names(self._database, who, row, body.name, body.most)
+        if body.name is not None:
+            await check_group(self._database, who, row, GroupTrial(name=body.name), body.most)
 
     async def _check_number(self, who: Principal, group: int, trial: GroupTrial, most: int) -> None:
         """See `reach.check_group`."""

@@ -22,6 +22,7 @@ from fleet.roles.control.device_dry_run import preview_of
 from fleet.roles.control.device_queries import read_query
 from fleet.roles.control.job_orders import order_shape, stored_body
 from fleet.roles.control.job_policies import policy_of, states_to_retry, target_of, terms_of_job
+from fleet.roles.control.job_tasks.announce import take_back
 from fleet.roles.control.problems import Problem, not_found
 from fleet.roles.control.routes.desired import check_tools
 from fleet.roles.control.routes.device_calls import fit, shown
@@ -145,7 +146,9 @@ class JobRoutes:
 
     async def stop(self, request: Request, who: Who, job: JobId) -> Response:
         """Stop a job for good: devices that were not handed over are cancelled."""
-        return await self._steer(request, who, job, "stop", lambda row: _state(row, "stopping", *ACTIVE))
+        answer = await self._steer(request, who, job, "stop", lambda row: _state(row, "stopping", *ACTIVE))
+        await take_back(self._database, self._services.store, who.tenant, job)
+        return answer
 
     async def approve(self, request: Request, who: Who, job: JobId) -> Response:
         """Let the next stage begin now, whatever the present one still waits for."""

@@ -49,7 +49,8 @@ class PreviewRoutes:
     async def preview_group(self, group: GroupId, body: GroupTrial, who: Who) -> AssignmentPreview:
         """Return which devices would get another agent by a change of a group, and change nothing.
 
-        `devices` are those that would join or leave the group, if it has an agent. They are none if it has none.
+        `devices` are those that would join or leave the group, if it has an agent. They are none if it has none. By
+        another name all members may get another agent, if the query of a group with an agent names the group.
         """
         row = await GroupRows(self._database, who.tenant).read(group)
         if row is None:
@@ -61,7 +62,10 @@ class PreviewRoutes:
         return await self._preview(who, targets, counts, _joining(row, body, counts))
 
     async def preview_agent(self, agent: AgentId, body: AgentTrial, who: Who) -> AgentPreview:
-        """Return which devices have an agent, as before another version of it counts or it is deleted."""
+        """Return which devices have an agent, as before another version of it counts or it is deleted.
+
+        The assignments count, also where devices are still being given their agents: see `late`.
+        """
         row = await AgentRows(self._database, who.tenant).read(agent)
         if row is None:
             raise not_found("agent")
@@ -71,15 +75,18 @@ class PreviewRoutes:
         preview = await self._preview(who, targets, await targets.count_at_most(), query)
         given: Mapping[str, int] = {}
         instead: Mapping[str, int] = {}
+        late = 0
         try:
+            late = await uses.late(agent)
             given = await uses.givers(agent)
             instead = await uses.followers(agent) if body.deleted else {}
         except SlowQuery:
-            pass  # The query of a group. How many devices have the agent is known nevertheless.
+            pass  # The query of a group. How many devices have the agent at most is known nevertheless.
         return AgentPreview(
             **preview.model_dump(),
             given=[SkipCount(reason=reason, devices=count) for reason, count in sorted(given.items())],
             instead=[NextAgent(agent=name, devices=count) for name, count in sorted(instead.items())],
+            late=late,
         )
 
     async def _preview(

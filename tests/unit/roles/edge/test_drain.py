@@ -83,6 +83,25 @@ async def test_what_has_come_but_was_not_heard_yet_may_be_somebody_who_speaks() 
             await stage.send("session_closed")
 
 
+@pytest.mark.parametrize("speaks", [True, False])
+async def test_an_edge_that_has_just_stood_still_first_hears_what_was_said_meanwhile(*, speaks: bool) -> None:
+    async with on_stage() as stage:
+        device = await stage.open()
+        await stage.listen()
+        await stage.hears(device)
+        stage.edge._services.stalls.beat(asyncio.get_running_loop().time() + 1.0)
+        async with draining(stage, 60):
+            await elapse(0.2)
+            assert not dismissed(stage)
+            if speaks:
+                device.say()
+                heard = await stage.heard()
+                await stage.speak(heard.turn, "A")
+            await stage.until(lambda: dismissed(stage))
+            await stage.send("session_closed")
+        assert ("speech_done" in stage.kinds()) is speaks
+
+
 async def test_when_the_time_is_over_answers_are_cut_off_and_the_device_is_told() -> None:
     async with on_stage() as stage:
         device = await stage.open()

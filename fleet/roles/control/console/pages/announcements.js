@@ -31,7 +31,7 @@ function Make({ query: given }) {
   });
   return html`<div class="columns"><${Card} title=${t("announcements.make")}><div class="stack"><div class="field"><span
     class="label">${t("jobs.step.where")}</span>
-      <${Filter} value=${query.value} error=${error} onQuery=${(one) => { query.value = one; }} /></div>
+      <${Filter} eager value=${query.value} error=${error} onQuery=${(one) => { query.value = one; }} /></div>
     <form class="form" onSubmit=${work.submit}><${Field} label=${t("announcements.text")}><${TextArea} rows="3" required
       maxlength="400" ...${bound(text)} /><//>
       <div class="field" role="group" aria-label=${t("announcements.ways")}><span

@@ -55,6 +55,7 @@ function Make({ query, onClose }) {
 
 function One({ id }) {
   const group = useGet(`/groups/${id}`), filter = useSignal(""), removing = useSignal(false), adding = useSignal("");
+  const editing = useSignal(false);
   const members = useList(`/groups/${id}/members`, { filter: filter.value,
     fields: "mac,name,board,firmware,online,state" });
   const sure = useNone();
@@ -72,20 +73,30 @@ function One({ id }) {
       macs, most)) : undefined });
     members.again();
   };
-  const choose = (verb, macs) => attempt(() => begin({ [verb]: macs }, (most) => change(verb, macs, most)));
+  const choose = (verb, macs, after = () => {}) => attempt(() => begin({ [verb]: macs }, async (most) => {
+    await change(verb, macs, most);
+    after();
+  }));
+  /** What was typed stays until it is done, and so does what somebody types meanwhile. */
+  const add = (event) => {
+    event.preventDefault();
+    const text = adding.value, macs = text.match(MAC) ?? [];
+    if (macs.length) void choose("add", macs, () => { if (adding.value === text) adding.value = ""; });
+  };
   return html`<${Loaded} of=${group}>${(found) => html`<${Head} title=${found.name} about=${found.notes}
     back=${{ path: ["groups"], name: t("page.groups") }}><${Badge} kind=${found.kind === "dynamic" ? "info"
     : ""}>${t(`groups.${found.kind}`)}<//>
       ${may("jobs:write") && html`<${LinkButton} icon="jobs" href=${to(["jobs"], { make: 1, query: found.query
         || `group=${quoted(found.name)}` })}>${t("devices.to-job")}<//>`}
-      ${may("groups:write") && html`<${Button} kind="danger quiet" icon="trash" label=${t("delete")}
+      ${may("groups:write") && html`<${Button} kind="quiet" icon="edit" label=${t("edit")}
+        onClick=${put(editing, true)} /><${Button} kind="danger quiet" icon="trash" label=${t("delete")}
         onClick=${put(removing, true)} />`}<//>
     ${found.query && html`<${Card} title=${t("groups.query")} aside=${html`<a href=${to(["devices"],
       { filter: found.query })}>${t("groups.show-devices")}</a>`}><${Query} group=${found} begin=${begin}
       set=${(after) => { group.set(after); members.again(); }} /><//>`}
     <${Filter} value=${filter.value} error=${members.error} onQuery=${(text) => { filter.value = text; }} />
     ${found.kind === "static" && may("groups:write") && html`<form class="row"
-      onSubmit=${(event) => { event.preventDefault(); const macs = adding.value.match(MAC) ?? []; if (macs.length) { adding.value = ""; void choose("add", macs); } }}>
+      onSubmit=${add}>
       <div class="grow" style=${{ minWidth: "220px" }}><${TextInput} class="mono" ...${bound(adding)} placeholder="02:00:00:00:00:01, …" aria-label=${t("groups.add-macs")} /></div><${Button} type="submit"
         icon="plus">${t("groups.add-macs")}<//></form>`}
     <${ListTable} of=${members} label=${t("groups.members")} title=${t("groups.members")} row=${(one) => one.mac}
@@ -101,12 +112,27 @@ function One({ id }) {
         kind="quiet" icon="close" label=${t("groups.remove", { name: one.name || one.mac })}
         onClick=${() => choose("remove", [one.mac])} />` }] : []),
     ]} />
+    ${editing.value && html`<${Edit} group=${found} begin=${begin} set=${group.set} onClose=${put(editing, false)} />`}
     ${removing.value && html`<${Ask} title=${t("delete-of", { name: found.name })} action=${t("delete")}
       onClose=${put(removing, false)} verb=${`POST /groups/${id}:preview`} body=${{}} about=${t("groups.delete-about")}
       run=${async (most) => { await ask(`DELETE /groups/${id}`, { query: { most }, version: found.version });
         say(t("done")); go(["groups"]); }} />`}
     ${sure.value && html`<${Ask} ...${sure.value} title=${found.name} action=${t("save")} about=${t("agents.assign-about")}
       onClose=${put(sure, null)} />`}`}<//>`;
+}
+
+/** The query of another group may name this one, so that another name gives its members another agent. */
+function Edit({ group, begin, set, onClose }) {
+  const name = useSignal(group.name), notes = useSignal(group.notes);
+  const work = useWork(() => begin({ name: name.value.trim() }, async (most) => {
+    set(await ask(`PATCH /groups/${group.id}`, { body: { name: name.value.trim(), notes: notes.value, most },
+      version: group.version }));
+    say(t("saved"));
+    onClose();
+  }));
+  return html`<${FormDialog} title=${t("edit")} onClose=${onClose} work=${work} action=${t("save")}>
+    <${Field} label=${t("query.name")}><${TextInput} ...${bound(name)} required maxlength="63" autofocus /><//>
+    <${Field} label=${t("query.notes")}><${TextArea} rows="2" ...${bound(notes)} /><//><//>`;
 }
 
 function Query({ group, set, begin }) {

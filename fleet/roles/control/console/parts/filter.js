@@ -46,9 +46,10 @@ async function suggestions(text, caret) {
 
 /**
  * @param {{value: string, error: any, onQuery: (query: string) => void, children?: any, label?: string,
- *   action?: string}} props  error: what the server said of the query; action: what the button does, if not find
+ *   action?: string, eager?: boolean}} props  error: what the server said of the query; action: what the button does, if
+ *   not find; eager: whoever leaves the line means what he typed, as in a form, whose button is another one
  */
-export function Filter({ value, error, onQuery, children, label, action }) {
+export function Filter({ value, error, onQuery, children, label, action, eager }) {
   const text = useSignal(value), shown = useSignal(/** @type {any[]} */ ([])), chosen = useSignal(-1);
   const box = useRef(/** @type {HTMLInputElement|null} */ (null)), asked = useRef(0);
   // Before anybody can type: an effect after the paint would take back the first letters.
@@ -86,7 +87,7 @@ export function Filter({ value, error, onQuery, children, label, action }) {
     }
   };
   return html`<form class="filter" role="search" onSubmit=${(event) => { event.preventDefault(); commit(text.value); }}
-      onFocusOut=${(event) => { if (!event.currentTarget.contains(event.relatedTarget)) close(); }}>
+      onFocusOut=${(event) => { if (event.currentTarget.contains(event.relatedTarget)) return; if (eager) commit(text.value); else close(); }}>
     <div class="line"><div class="box"><${Icon} name="search" />
       <input ref=${box} class="input" type="text" role="combobox" aria-label=${label ?? t("filter.label")}
         aria-expanded=${String(shown.value.length > 0)} aria-controls="suggest" aria-autocomplete="list"

@@ -68,6 +68,7 @@ export function DryRun({ of }) {
     ${of.counted === false && html`<${Note} kind="warn">${t("agents.uncounted")}<//>`}
     ${(of.given ?? []).map((one) => html`<${Row} key=${one.reason} text=${reasonText(
       one.reason)}>${number(one.devices)}<//>`)}
+    ${of.late > 0 && html`<${Row} kind="info" text=${t("agents.late")}>${number(of.late)}<//>`}
     ${(of.instead ?? []).map((one) => html`<${Row} key=${one.agent} kind="info" text=${t("agents.instead", { name: one.agent
       || t("agents.by-settings") })}>${number(one.devices)}<//>`)}
     ${(of.ways ?? []).map((one) => html`<${Row} key=${one.way} kind="good"

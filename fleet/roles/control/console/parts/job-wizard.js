@@ -40,14 +40,14 @@ export function JobWizard({ query: given }) {
     <ol class="steps">${STEPS.map((one, place) => html`<li key=${one} class=${place < step.value ? "done" : ""}
       aria-current=${place === step.value ? "step" : undefined}>${t(`jobs.step.${one}`)}</li>`)}</ol>
     <div class="columns"><${Card}>
-      ${step.value === 1 && html`<div class="form"><${Filter} value=${now.query} label=${t("groups.query")}
+      ${step.value === 1 && html`<div class="form"><${Filter} value=${now.query} label=${t("groups.query")} eager
         error=${error} onQuery=${set("query")} /><p class="muted small">${t("jobs.where-about")}</p></div>`}
       <form class="form" onSubmit=${submit} style=${{ marginTop: step.value === 1 ? "16px" : 0 }}>
       ${step.value === 0 && html`<${What} values=${now} set=${set} tools=${tools} />`}
       ${step.value === 1 && html`<${Check} checked=${now.continuous} label=${t("jobs.continuous")}
         onValue=${set("continuous")} />`}
       ${step.value === 2 && html`<${How} values=${now} set=${set} name=${usual} count=${count} />`}
-      <${Fault} error=${work.error ?? (error?.code === "bad-filter" ? null : error)} />
+      <${Fault} error=${work.error ?? (step.value === 1 && error?.code === "bad-filter" ? null : error)} />
       <div class="actions">${step.value > 0 && html`<${Button}
         onClick=${() => { step.value -= 1; }}>${t("back")}<//>`}<${Button} type="submit" kind="main-action"
         busy=${work.busy} disabled=${!ready || (last && !fresh)}>${t(!last ? "next" : now.starts
