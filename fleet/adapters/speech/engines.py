@@ -65,14 +65,14 @@ class Engine:
         running = self._begin(work, expected)
         # One callback and one future: `asyncio.wrap_future` and `asyncio.wait` need six, and three turns of the loop.
         loop = asyncio.get_running_loop()
-        told = loop.create_future()
-        running.add_done_callback(lambda _: None if loop.is_closed() else loop.call_soon_threadsafe(_wake, told))
+        ended = loop.create_future()
+        running.add_done_callback(lambda _: None if loop.is_closed() else loop.call_soon_threadsafe(_wake, ended))
         if self.runs_models:
             # After the caller was told, in the engine's thread.
             running.add_done_callback(_tidy)
-        limit = loop.call_later(timeout, _wake, told)
+        limit = loop.call_later(timeout, _wake, ended)
         try:
-            await told
+            await ended
             return self._outcome(running)
         finally:
             limit.cancel()
@@ -109,9 +109,9 @@ class Engine:
         raise ProviderError(f"{self._name}: {type(error).__name__}", retryable=False) from error
 
 
-def _wake(told: asyncio.Future[None]) -> None:
-    if not told.done():
-        told.set_result(None)
+def _wake(ended: asyncio.Future[None]) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 def _tidy(running: Future[Any]) -> None:

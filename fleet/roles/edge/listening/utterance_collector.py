@@ -80,7 +80,6 @@ class UtteranceCollector:
         self._pauses = PauseFinder(pause_ms)
         self._before: deque[bytes] = deque()
         self._before_bytes = 0
-        self._most_before = int((WINDOW_MS + PREROLL_MS + further_ms) * BYTES_PER_MS)
         self._pieces: list[bytes] = []
         self._length_ms = 0.0
         self._ended_at = 0.0
@@ -126,7 +125,7 @@ class UtteranceCollector:
             return self._add_pressed(pcm, speech, ms, now)
         event = self._endpoint.step(speech, ms)
         if not self.recording:
-            self._keep_before(pcm)
+            self._keep_before(pcm, (WINDOW_MS + self._endpoint.preroll_ms) * BYTES_PER_MS)
             if not isinstance(event, Started):
                 return False
             self._begin(event, now)
@@ -151,11 +150,11 @@ class UtteranceCollector:
         pauses = self._gap.is_pause(pcm, speech, begins=begins)
         return PausedUtterance(self.so_far()) if pauses else speech >= START
 
-    def _keep_before(self, pcm: bytes) -> None:
+    def _keep_before(self, pcm: bytes, most: float) -> None:
         before = self._before
         before.append(pcm)
         self._before_bytes += len(pcm)
-        while self._before_bytes - len(before[0]) >= self._most_before:
+        while self._before_bytes - len(before[0]) >= most:
             self._before_bytes -= len(before.popleft())
 
     def _begin(self, started: Started, now: float) -> None:
