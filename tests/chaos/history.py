@@ -57,7 +57,8 @@ class Turn:
     mark: int
     begun: float
     resumed: float | None = None
-    """When the user went on after a pause to think; None without one, or if the device did not listen to all of it."""
+    """When the user went on after a pause to think; None without one, or if the device did not listen to all of it or
+    had no MQTT connection over which it hears that the pause has ended the utterance."""
     said: float = 0.0
     ended: float = 0.0
     outcome: Outcome = "open"

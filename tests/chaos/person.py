@@ -70,9 +70,10 @@ class Person:
         if self._chance.random() > _HESITATES:
             return await self.device.say(words)
         pause = [quiet()] * round(self._chance.uniform(*_PAUSE_SECONDS) / FRAME)
-        said = await self.device.say(words)
+        said, hears = await self.device.say(words), self.device.online
         if said == 1 and await self.device.say(pause) == 1:
-            turn.resumed = self._house.now()
+            # A device without MQTT does not hear that the pause has ended the utterance, and talks on.
+            turn.resumed = self._house.now() if hears and self.device.online else None
             said = (1 + await self.device.say(words)) / 2
             turn.resumed = turn.resumed if said == 1 else None
         return said
