@@ -12,6 +12,7 @@ from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from fleet.ground.autogroup import share_autogroup
 from fleet.ground.errors import Unavailable
 from fleet.run.embedded import pdeathsig_exec
 
@@ -116,6 +117,7 @@ class ChildProcess:
                 )
         except OSError as error:
             raise Unavailable(f"{self._name} cannot be run: {error}") from error
+        share_autogroup(self._process.pid)
         async with contextlib.AsyncExitStack() as unless_ready:
             unless_ready.push_async_callback(self.stop)
             if self._process.stdin is not None:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from fleet.ground.autogroup import share_autogroup
 from fleet.ground.errors import ConfigError, Unavailable
 
 STOP_SECONDS = 12.0
@@ -121,6 +122,7 @@ async def run_program(
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
     )
+    share_autogroup(process.pid)
     program = Program(what, process, log, on_line, stop_seconds)
     async with asyncio.TaskGroup() as group:
         output = group.create_task(program.copy_output(), name=f"output of {what}")
