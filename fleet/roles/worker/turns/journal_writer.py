@@ -169,7 +169,12 @@ class JournalWriter:
         handed, usage = self._speech.handed, self.usage
         journal = StoredJournal(self._turn, "running", self._whole, handed, self._partial, usage=usage)
         post = self._speech.edge.post()
-        await self._conversations.record(self._owner, self._mac, journal, post, whole=self._changed)
+        try:
+            await self._conversations.record(self._owner, self._mac, journal, post, whole=self._changed)
+        except asyncio.CancelledError:
+            # It was sent, so the edge may have the sentences.
+            self._speech.count_posted(post)
+            raise
         self._speech.edge.note_posted(post)
         self._changed = False
         log.debug("turn journalled", extra={"messages": len(self._whole), "sentences": self._speech.handed})
@@ -178,7 +183,11 @@ class JournalWriter:
         handed, apology, usage = self._speech.handed, self._apology, self.usage
         journal = StoredJournal(self._turn, state, self._messages(), handed, "", apology, usage, self.terms)
         facts = self._speech.stages.facts(self._speech.utterance.language)
-        kept = await self._conversations.remember(self._owner, self._mac, journal, lines, facts, ending)
+        try:
+            kept = await self._conversations.remember(self._owner, self._mac, journal, lines, facts, ending)
+        except asyncio.CancelledError:
+            self._speech.count_posted(ending.post)  # as in `_write`
+            raise
         log.debug("turn remembered", extra={"state": state})
         return kept
 

@@ -8,8 +8,9 @@ import logging
 
 from msgspec.structs import replace
 
+from fleet.adapters.redis.client.pipeline import Words
 from fleet.adapters.redis.sessions.sessions import SessionRecord
-from fleet.adapters.redis.shards.inbox import Inboxes
+from fleet.adapters.redis.shards.inbox import NO_POST, Inboxes
 from fleet.core.text.emotion import emotion_of
 from fleet.core.text.pieces import PIECE_CHARACTERS, cut_text
 from fleet.core.text.sentences import SentenceSplitter
@@ -137,6 +138,11 @@ class AnswerSpeech:
         if due:
             await self.messages.show(self.edge.waiting)
             self._handed_over()
+
+    def count_posted(self, words: Words) -> None:
+        """Count the sentences that an edge may have been sent with what `EdgeOutput.post` returned."""
+        if words != NO_POST:
+            self.handed = max(self.handed, self._written)
 
     def close(self) -> None:
         """Cut the rest of the text; what waits ends with the end of the answer."""

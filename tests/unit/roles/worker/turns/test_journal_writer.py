@@ -1,9 +1,11 @@
+import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from fleet.adapters.redis.sessions.conversations import Begun, StoredJournal
+from fleet.adapters.redis.sessions.conversations import Begun, Conversations, StoredJournal
 from fleet.core.ports import Message, ToolCall
 from fleet.ground.errors import Fenced, Unavailable
 from fleet.roles.worker.turns.journal_writer import SHORT, JournalWriter, amend, end_abandoned_turn
@@ -71,6 +73,36 @@ async def test_an_answer_is_in_the_history_before_its_end(turn: OneTurn) -> None
     await turn.speech.end()
     assert turn.stage.spoken() == ["On"] and (await turn.journal()).state == "written"
     assert [type(one).__name__ for one in turn.stage.edge_commands()].count("EndAnswerCommand") == 1
+
+
+@pytest.mark.parametrize("step", ["record", "remember"])
+async def test_of_a_turn_that_is_cancelled_when_its_edge_has_a_sentence_that_one_counts(
+    turn: OneTurn, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    written, work = asyncio.Event(), getattr(Conversations, step)
+
+    async def work_and_wait(*args: Any, **named: Any) -> None:
+        await work(*args, **named)
+        written.set()
+        await asyncio.Event().wait()
+
+    async def answer() -> None:
+        await turn.writer.say("One. Two")
+        await turn.writer.record((Message("assistant", "One. Two"),))
+        await turn.writer.keep("")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Conversations, step, work_and_wait)
+        answering = asyncio.get_running_loop().create_task(answer())
+        await written.wait()
+        answering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await answering
+    heard = turn.stage.spoken()
+    assert heard == (["One."] if step == "record" else ["One.", "Two"])
+    await turn.writer.cut()
+    [(_, _), (_, answer_kept)] = await turn.history()
+    assert answer_kept.startswith(" ".join(heard)) and ("Two" in answer_kept) is (step == "remember")
 
 
 async def test_the_end_of_a_turn_that_a_newer_one_replaced_is_not_sent(turn: OneTurn) -> None:
