@@ -102,13 +102,13 @@ class Endpointer:
             speech: The detector's probability, 0 to 1.
             ms: The frame's length.
         """
-        return self._continue(speech, ms) if self.inside else self._wait(speech, ms)
+        if self.inside:
+            return self._continue(speech, ms)
+        # Nearly every frame is silence after silence, which decides nothing.
+        return self._wait(speech, ms) if speech >= START or self._window else None
 
     def _wait(self, speech: float, ms: float) -> Started | None:
         window, is_speech = self._window, speech >= START
-        if not (window or is_speech):
-            # Nearly every frame: silence after silence, which decides nothing.
-            return None
         window.append((is_speech, ms))
         self._length += ms
         while window and not (window[0][0] and self._length - window[0][1] < WINDOW_MS):

@@ -5,6 +5,7 @@ less than the lead ahead. Times are seconds on any steady clock.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,9 +80,74 @@ class PlayoutDevice:
     """Lost frames that are not compensated yet."""
     made_up: int = 0
     """Frames that were sent ahead of time in place of lost ones."""
+    planned: float | None = None
+    """When the next packet is due; None if that is not certain, or if the packet begins a sentence."""
+
+    def note_sent(self, now: float, terms: "_Terms") -> None:
+        """Note that a packet was sent."""
+        self.sent_at = now
+        if self.played_at < now:
+            # The device plays the packets that were sent ahead of time.
+            self.made_up = max(0, self.made_up - int((now - self.played_at) / terms.frame + _EXACT))
+            self.played_at = now
+        self.played_at += terms.frame
+        self.planned = None
+        if terms.loss:
+            self.add_loss(terms.loss, terms)
+
+    def add_loss(self, frames: float, terms: "_Terms") -> None:
+        """Note lost frames; as many packets are then sent ahead of time, within the bound."""
+        self.missing = min(self.missing + frames, terms.most_made_up)
+        count = min(int(self.missing), terms.most_made_up - self.made_up)
+        self.missing -= count
+        self.made_up += count
+        self.played_at -= count * terms.frame
+        self.planned = None
+
+
+class _Terms:
+    """What the pacing is for packets of a length: times in seconds."""
+
+    __slots__ = ("frame", "half", "lead", "loss", "most_made_up", "prefilled", "settle")
+
+    def __init__(self, frame: float, pacing: Pacing) -> None:
+        self.frame, self.half = frame, frame / 2
+        self.lead = (pacing.lead - 1) * frame
+        self.prefilled = (PREFILL - 1) * frame
+        self.most_made_up, self.loss, self.settle = pacing.lead, pacing.loss, pacing.settle
+
+    def due(self, device: PlayoutDevice) -> float:
+        """Return when the next packet may be sent."""
+        sent_at, played_at = device.sent_at, device.played_at
+        due = played_at - self.lead
+        spaced = sent_at + (self.half if played_at - sent_at >= self.prefilled else SPACING)
+        return due if due > spaced else spaced
 
 
 _USUAL = Pacing()
+
+
+class _Sentences:
+    """Sentences that have not begun, each with the number of packets before it."""
+
+    __slots__ = ("_waiting", "next_at")
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[int, int]] = deque()
+        self.next_at: int | None = None
+        """The number of packets before the next one."""
+
+    def add(self, packets: int, sentence: int) -> None:
+        self._waiting.append((packets, sentence))
+        self.next_at = self._waiting[0][0]
+
+    def take(self, packets: int) -> tuple[int, ...]:
+        """Return the sentences that begin after so many packets."""
+        taken: tuple[int, ...] = ()
+        while self.next_at == packets:
+            taken += (self._waiting.popleft()[1],)
+            self.next_at = self._waiting[0][0] if self._waiting else None
+        return taken
 
 
 class Playout:
@@ -97,14 +163,15 @@ class Playout:
     def __init__(
         self, frame_ms: int, silence: bytes, device: PlayoutDevice | None = None, pacing: Pacing = _USUAL
     ) -> None:
-        self._frame = frame_ms / 1000
-        self._pacing = pacing
+        self._terms = _Terms(frame_ms / 1000, pacing)
         self._silence = silence
-        self._queue: deque[bytes | int] = deque()
+        self._queue: deque[bytes] = deque()
+        self._sentences = _Sentences()
         self._ended = False
         self._inside = False
         self._filled = 0
         self.device = device or PlayoutDevice()
+        self.device.planned = None
         self.held = False
         """Whether nothing is sent for now; the packets are kept."""
         self.waiting = 0
@@ -131,7 +198,7 @@ class Playout:
 
     def begin_sentence(self, sentence: int) -> None:
         """Note that the next packet begins this sentence."""
-        self._queue.append(sentence)
+        self._sentences.add(self.sent + self.waiting, sentence)
         self._inside, self._filled = True, 0
 
     def end_sentence(self) -> None:
@@ -140,11 +207,11 @@ class Playout:
 
     def rest(self) -> None:
         """Send no silence until the next sentence begins."""
-        self._inside, self._filled = True, round(MOST_FILLED / self._frame) + 1
+        self._inside, self._filled = True, round(MOST_FILLED / self._terms.frame) + 1
 
-    def add(self, packet: bytes) -> None:
-        self._queue.append(packet)
-        self.waiting += 1
+    def add(self, packets: Sequence[bytes]) -> None:
+        self._queue.extend(packets)
+        self.waiting += len(packets)
 
     def end(self) -> None:
         """Note that nothing more will be added."""
@@ -153,6 +220,7 @@ class Playout:
     def hold(self) -> None:
         """Send nothing, also no end, until `go_on`; the device plays what it has."""
         self.held = True
+        self.device.planned = None
 
     def go_on(self) -> None:
         """Send the packets that were kept: the lead first, as at the beginning, if the device's queue ran empty."""
@@ -160,68 +228,61 @@ class Playout:
 
     def add_loss(self, frames: float) -> None:
         """Note lost frames; as many packets are then sent ahead of time, within the bound."""
+        self.device.add_loss(frames, self._terms)
+
+    def next_packet(self, now: float) -> bytes | None:
+        """Return the packet that is due, if `step` would return nothing else, as nearly always; otherwise do nothing.
+
+        `due` has said when that is.
+        """
         device = self.device
-        device.missing = min(device.missing + frames, self._pacing.lead)
-        count = min(int(device.missing), self._pacing.lead - device.made_up)
-        device.missing -= count
-        device.made_up += count
-        device.played_at -= count * self._frame
+        if device.planned is None or device.planned - now > _EXACT:
+            return None
+        self.waiting -= 1
+        self.sent += 1
+        device.note_sent(now, self._terms)
+        return self._queue.popleft()
 
     def step(self, now: float) -> PlayoutStep:
         """Return what is due; at most one packet."""
-        due = self._due(now)
+        due = self.due(now)
         if due is None:
             return _IDLE
         if due - now > _EXACT:
             return PlayoutStep(again=due)
+        begins = self._sentences.take(self.sent) if self.waiting or self._ended else ()
+        self.begun += len(begins)
+        packet = self._silence
         if self.waiting:
-            begins, packet = self._take()
+            self.waiting -= 1
+            self.sent += 1
+            packet = self._queue.popleft()
         elif self._ended:
-            return PlayoutStep(begins=self._take()[0], stop=True)
+            return PlayoutStep(begins=begins, stop=True)
         else:
-            begins, packet = (), self._silence
             self._filled += self._inside
-        device = self.device
-        device.sent_at = now
-        if device.played_at < now:
-            # The device plays the packets that were sent ahead of time.
-            device.made_up = max(0, device.made_up - int((now - device.played_at) / self._frame + _EXACT))
-            device.played_at = now
-        device.played_at += self._frame
-        if self._pacing.loss:
-            self.add_loss(self._pacing.loss)
-        return PlayoutStep(packet, begins, False, self._due(now))
+        self.device.note_sent(now, self._terms)
+        return PlayoutStep(packet, begins, False, self.due(now))
 
-    def _due(self, now: float) -> float | None:
-        device = self.device
+    def due(self, now: float) -> float | None:
+        """Return when something is due; None if nothing is before a packet or sentence is added."""
+        device, terms = self.device, self._terms
+        if device.planned is not None:
+            return device.planned
         if device.ready_at is None or self.held:
             return None
         if self.waiting:
-            prefilled = device.played_at - device.sent_at >= (PREFILL - 1) * self._frame
-            due = device.played_at - (self._pacing.lead - 1) * self._frame
-            spaced = device.sent_at + (self._frame / 2 if prefilled else SPACING)
-            if device.made_up and isinstance(self._queue[0], int):
+            due = max(terms.due(device), device.ready_at)
+            if self._sentences.next_at != self.sent:
+                device.planned = due
+            elif device.made_up:
                 # Between two sentences the queue runs empty, which corrects the model.
-                due = device.played_at + device.made_up * self._frame
-            return max(due if due > spaced else spaced, device.ready_at)
+                due = max(due, device.played_at + device.made_up * terms.frame)
+            return due
         if self._ended:
             # A device that listens again at once clears its queue, so the end waits until the last frame was played.
-            over = max(device.sent_at + STOP_AFTER, device.played_at + device.made_up * self._frame)
-            return over + self._pacing.settle if device.sent_at else now
-        if not device.sent_at or (self._inside and self._filled * self._frame >= MOST_FILLED):
+            over = max(device.sent_at + STOP_AFTER, device.played_at + device.made_up * terms.frame)
+            return over + terms.settle if device.sent_at else now
+        if not device.sent_at or (self._inside and self._filled * terms.frame >= MOST_FILLED):
             return None
-        return max(device.ready_at, device.sent_at + SPACING, device.played_at - (SILENCE_LEAD - 1) * self._frame)
-
-    def _take(self) -> tuple[tuple[int, ...], bytes | None]:
-        begins: tuple[int, ...] = ()
-        packet = None
-        while packet is None and self._queue:
-            item = self._queue.popleft()
-            if isinstance(item, bytes):
-                self.waiting -= 1
-                self.sent += 1
-                packet = item
-            else:
-                begins += (item,)
-        self.begun += len(begins)
-        return begins, packet
+        return max(device.ready_at, device.sent_at + SPACING, device.played_at - (SILENCE_LEAD - 1) * terms.frame)

@@ -35,6 +35,10 @@ class UsedNumbers:
         if len(self._firsts) > MOST_SPANS:
             self._merge_with_next(0)
 
+    def extend(self, newest: int) -> None:
+        """Mark all numbers from the one after `self.newest` up to this one."""
+        self._lasts[-1] = self.newest = newest
+
     def _merge_if_adjacent(self, at: int) -> None:
         if at + 1 < len(self._firsts) and self._lasts[at] + 1 == self._firsts[at + 1]:
             self._merge_with_next(at)

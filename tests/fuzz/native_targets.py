@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from fleet.roles.edge.transport.datagrams import Address, Datagrams, NativeChannel, Usual, has_native, open_datagrams
+from fleet.roles.edge.transport.datagrams import Address, Datagrams, has_native, open_datagrams
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire import packet
-from fleet.wire.packet import Channel
 from tests.fuzz import damage
 from tests.fuzz.audio_targets import KEY, SSRC, UPLINK, seal, speech
 from tests.fuzz.target import Target
@@ -62,40 +61,29 @@ class Session:
 
     admitted: list[object] = field(default_factory=list)
     usual: int = 0
-    """Packets of which the native part decided."""
+    """Packets that the native part admitted."""
     drops: Counter[str] = field(default_factory=Counter)
 
     def open(self, datagrams: Datagrams) -> None:
-        channel = datagrams.channel(KEY, SSRC)
-        self.native: NativeChannel | None = None if isinstance(channel, Channel) else channel
-        self.stream = UplinkStream(channel, UPLINK, self.drops, 0.0)
+        self.stream = UplinkStream(datagrams.channel(KEY, SSRC), UPLINK, self.drops, 0.0)
 
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         header = packet.parse(datagram)
         if header is None or header.ssrc != SSRC:
             self.admitted.append(datagram)
             return
-        payload = self.stream.admit(header, datagram, address, now)
-        self._note(header.sequence, header.timestamp, payload)
-        if payload and self.native and (expected := self.stream.expected):
-            self.native.expect(*expected)
+        self._note(header.sequence, header.timestamp, self.stream.admit(header, datagram, address, now))
 
     def take(self, datagrams: Datagrams, now: float) -> None:
-        """Take what came, as `AudioSocket` does."""
+        """Take what came, as `PacketRouter` does."""
         for item in datagrams.read(now):
             if len(item) == 2:
                 self.receive(item[0], item[1], now)
-            else:
-                self.receive_usual(item, now)
-
-    def receive_usual(self, usual: Usual, now: float) -> None:
-        ssrc, sequence, timestamp, payload = usual
-        assert ssrc == SSRC
-        self.usual += 1
-        used = self.stream.admit_expected(sequence, payload, now)
-        self._note(sequence, timestamp, used)
-        if used is None and self.native:
-            self.native.stop()
+                continue
+            ssrc, sequence, timestamp, payload = item
+            assert ssrc == SSRC
+            self.usual += 1
+            self._note(sequence, timestamp, payload)
 
     def _note(self, sequence: int, timestamp: int, payload: bytes | None) -> None:
         self.admitted.append((sequence, timestamp, payload, self.stream.address, self.stream.proved))
@@ -132,6 +120,7 @@ def check_batches(batches: list[Batch]) -> Session:
     assert plain.drops["received"] == sum(len(sent) for _, sent in batches)
     assert native.admitted == plain.admitted
     assert native.drops == plain.drops
+    assert native.stream.newest == plain.stream.newest
     assert native.stream.expected == plain.stream.expected
     for _, datagrams, _ in forms:
         datagrams.close()

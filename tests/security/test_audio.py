@@ -112,7 +112,7 @@ async def test_a_datagram_from_port_0_is_dropped_also_where_none_can_be_sent(mon
             return len(datagram), ("127.0.0.1", 0)
 
         with monkeypatch.context() as patch:
-            patch.setattr(audio._datagrams, "_receive", receive)
+            patch.setattr(audio.datagrams, "_receive", receive)
             patch.setattr(audio, "_schedule", lambda now: None)
             audio._tick()
         assert stage.edge.counters["received"] == 2

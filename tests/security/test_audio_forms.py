@@ -43,7 +43,7 @@ class NativeAir(Air):
                 super().take(*item, now)
             else:
                 self.usual += 1
-                self.use(item[1], self.stream.admit_expected(item[1], item[3], now), now)
+                self.use(item[1], item[3], now)
 
     def _open(self) -> socket.socket:
         opened = self._stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))

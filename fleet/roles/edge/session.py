@@ -84,20 +84,14 @@ class EdgeSession:
         if payload and uplink.gate != "open" and not self.opened.aec:
             self._turn_taking.manual_interruption.note_packet(now)
 
-    def receive_expected(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
-        """Take one packet of which the native part of the socket found that it is as this session expects it."""
-        used = self._stream.admit_expected(sequence, payload, now)
-        if used is None:
-            return
+    def receive_admitted(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
+        """Take one packet that the native part of the socket has admitted."""
         # The same as at the end of `receive`: one more call for each packet would cost more than these lines.
-        if timestamp and self.opened.aec:
+        aec, uplink = self.opened.aec, self._turn_taking.uplink
+        if timestamp and aec:
             self._turn_taking.turns.downlink.note_played(timestamp, now)
-        uplink = self._turn_taking.uplink
-        if self._stream.proved:
-            uplink.rejoin(self._stream.proved, now)
-            self._stream.proved = []
         uplink.push(sequence, payload, now, timestamp)
-        if uplink.gate != "open" and not self.opened.aec:
+        if uplink.gate != "open" and not aec:
             self._turn_taking.manual_interruption.note_packet(now)
 
     async def take(self, command: EdgeCommand, now: float) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.core.playout import LEAD, MOST_FILLED, PREFILL, Playout, PlayoutStep
+from fleet.core.playout import LEAD, MOST_FILLED, PREFILL, Pacing, Playout, PlayoutStep
 
 TICK = 0.005
 START = 1000.0
@@ -24,11 +24,15 @@ class Answer:
     begun: list[tuple[float, int]] = field(default_factory=list)
     stopped: float | None = None
     playout: Playout | None = None
+    usual: bool = False
+    """Whether to ask for the usual packet first, as the edge does."""
+    taken: int = 0
+    """Packets that came so."""
 
     def run(self, seconds: float, jitter: tuple[float, ...] = (0.0,)) -> "Answer":
         playout = self.playout = self.playout or Playout(self.frame_ms, SILENCE)
         playout.start(START)
-        script, due = sorted(self.script), None
+        script, due = sorted(self.script, key=lambda line: line[0]), None
         for tick in range(round(seconds / TICK)):
             now = START + tick * TICK + jitter[tick % len(jitter)]
             while script and START + script[0][0] <= now:
@@ -40,15 +44,28 @@ class Answer:
 
     def _do(self, playout: Playout, line: tuple[float, str, int]) -> None:
         _, verb, number = line
-        if verb == "end":
-            playout.end()
-            return
-        playout.begin_sentence(number // 1000)
-        for at in range(number % 1000):
-            playout.add(b"audio %d" % at)
-        playout.end_sentence()
+        match verb:
+            case "sentence":
+                playout.begin_sentence(number // 1000)
+                for at in range(number % 1000):
+                    playout.add([b"audio %d" % at])
+                playout.end_sentence()
+            case "more":
+                playout.add([b"more"] * number)
+            case "loss":
+                playout.add_loss(number)
+            case "hold":
+                playout.hold()
+            case "go on":
+                playout.go_on()
+            case _:
+                playout.end()
 
     def _step(self, playout: Playout, now: float) -> float | None:
+        if self.usual and (packet := playout.next_packet(now)) is not None:
+            self.sent.append((now - START, packet))
+            self.taken += 1
+            return playout.due(now)
         step = playout.step(now)
         if step.packet is not None:
             self.sent.append((now - START, step.packet))
@@ -153,7 +170,7 @@ def test_sentence_without_audio_begins_with_the_next_one() -> None:
 
 def test_nothing_is_sent_before_speech_was_announced() -> None:
     playout = Playout(60, SILENCE)
-    playout.add(b"x")
+    playout.add([b"x"])
     assert playout.step(START).again is None
     assert playout.waiting == 1
 
@@ -164,7 +181,7 @@ def test_answer_that_takes_over_keeps_the_devices_queue_in_mind() -> None:
     second = Answer(playout=Playout(60, SILENCE, first.playout.device))
     playout = second.playout
     assert playout
-    playout.add(b"y")
+    playout.add([b"y"])
     now = START + first.sent[-1][0] + 0.005
     step = playout.step(now)
     assert step.packet is None
@@ -175,7 +192,7 @@ def test_answer_that_takes_over_keeps_the_devices_queue_in_mind() -> None:
 def test_time_lost_in_adding_is_no_reason_to_wait() -> None:
     playout = Playout(60, SILENCE)
     playout.start(START)
-    playout.add(b"x")
+    playout.add([b"x"])
     due = playout.step(START).again
     assert due is not None
     assert playout.step(due - 1e-9).packet == b"x"
@@ -185,7 +202,7 @@ def test_loop_that_stalled_does_not_burst() -> None:
     playout = Playout(60, SILENCE)
     playout.start(START)
     for _ in range(100):
-        playout.add(b"x")
+        playout.add([b"x"])
     sent, now, due = [], START + 0.2, START
     while now < START + 3:
         if now >= due and not START + 1 < now < START + 1.5:
@@ -220,21 +237,60 @@ def test_device_never_starves_between_first_packet_and_end(parts: list[tuple[flo
         assert answer.stopped <= done + 0.3 + LEAD * frame_ms / 1000
 
 
+_VERBS = st.sampled_from(["sentence", "sentence", "more", "hold", "go on", "loss"])
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1.5), _VERBS, st.integers(0, 30)), min_size=1, max_size=8),
+    st.sampled_from([20, 60]),
+    st.sampled_from([0.0, 0.1]),
+    st.booleans(),
+)
+def test_usual_packets_are_those_that_a_step_would_return(
+    script: list[tuple[float, str, int]], frame_ms: int, loss: float, replaced: bool
+) -> None:
+    answers: list[Answer] = []
+    for usual in (False, True):
+        device = None
+        if replaced:
+            # Another answer was being spoken, and a packet of it planned.
+            other = Playout(frame_ms, SILENCE)
+            other.start(START - 1)
+            other.add([b"other"] * 3)
+            other.step(START - 0.5)
+            device = other.device
+        at, lines = 0.0, []
+        for number, (pause, verb, count) in enumerate(script):
+            at += pause
+            lines.append((at, verb, number * 1000 + count if verb == "sentence" else count))
+        playout = Playout(frame_ms, SILENCE, device, Pacing(loss=loss))
+        answers.append(Answer(frame_ms, [*lines, (at, "go on", 0), (at, "end", 0)], playout=playout, usual=usual))
+        answers[-1].run(at + 20)
+    plain, usual_first = answers
+    assert (usual_first.sent, usual_first.begun) == (plain.sent, plain.begun)
+    assert usual_first.stopped == plain.stopped is not None
+
+
+def test_nearly_every_packet_is_a_usual_one() -> None:
+    answer = Answer(script=sentences(40, 40), usual=True).run(10)
+    assert answer.taken == 78 and len(answer.audio) == 80
+
+
 def test_silence_inside_a_sentence_is_filled_for_two_seconds_and_audio_that_comes_then_is_sent_at_once() -> None:
     playout = Playout(60, SILENCE)
     playout.begin_sentence(0)
-    playout.add(b"audio")
+    playout.add([b"audio"])
     playout.start(START)
     sent = [step.packet for _, step in _steps(playout, 6.0) if step.packet]
     assert sent.count(SILENCE) * 0.06 == pytest.approx(MOST_FILLED, abs=0.06)
-    playout.add(b"late")
+    playout.add([b"late"])
     assert playout.step(START + 6.0).packet == b"late"
 
 
 def test_pause_between_sentences_is_filled_for_as_long_as_it_takes() -> None:
     playout = Playout(60, SILENCE)
     playout.begin_sentence(0)
-    playout.add(b"audio")
+    playout.add([b"audio"])
     playout.end_sentence()
     playout.start(START)
     assert sum(step.packet == SILENCE for _, step in _steps(playout, 6.0)) > 80
@@ -291,6 +347,6 @@ def test_a_playout_that_rests_sends_nothing_until_the_next_sentence_whose_gaps_a
     times = [START + 1 + tick * TICK for tick in range(400)]
     assert [now for now in times if playout.step(now).packet] == []
     playout.begin_sentence(1)
-    playout.add(b"audio")
+    playout.add([b"audio"])
     found = [step.packet for now in times if (step := playout.step(now + 2)).packet]
     assert found[:2] == [b"audio", SILENCE]

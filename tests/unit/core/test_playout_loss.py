@@ -36,7 +36,7 @@ class Listener:
         for number, length in enumerate(lengths):
             self.playout.begin_sentence(number)
             for _ in range(length):
-                self.playout.add(b"audio")
+                self.playout.add([b"audio"])
         self.playout.end()
         self.playout.start(0.0)
         tick = 0
@@ -112,7 +112,7 @@ def test_end_waits_for_devices_that_clear_their_queue_on_it(loss: float) -> None
 def test_known_losses_are_made_up_for_at_once() -> None:
     playout = Playout(60, b"silence", pacing=Pacing(LEAD))
     for _ in range(100):
-        playout.add(b"audio")
+        playout.add([b"audio"])
     playout.start(0.0)
     now = 0.0
     while now < 2.0:

@@ -15,16 +15,16 @@ class Burst:
 
     def __init__(self, frame_ms: int) -> None:
         self._frame = frame_ms / 1000
-        self._ahead = 0.0
         self.at = -math.inf
         """Time of the last packet."""
+        self._until = -math.inf
+        """When all audio so far would have come in real time."""
 
     def add(self, now: float) -> None:
         """Count a packet."""
-        # As `seconds`, without a call for each packet.
-        ahead = self._ahead - (now - self.at)
-        self._ahead, self.at = (ahead if ahead > 0 else 0.0) + self._frame, now
+        until = self._until
+        self._until, self.at = (until if until > now else now) + self._frame, now
 
     def seconds(self, now: float) -> float:
         """Return the seconds by which the received audio is ahead of real time; the value decays as time passes."""
-        return max(0.0, self._ahead - (now - self.at)) if self._ahead else 0.0
+        return max(0.0, self._until - now)

@@ -152,9 +152,9 @@ class ListeningPeriod:
         """Collect a frame, and call the listener with the result."""
         if self.closed:
             return
-        now = self._loop.time()
-        self._behind_ms -= len(frame.pcm) / BYTES_PER_MS
-        collected = self.collector.add(frame.pcm, frame.speech, now)
+        now, pcm = self._loop.time(), frame.pcm
+        self._behind_ms -= len(pcm) / BYTES_PER_MS
+        collected = self.collector.add(pcm, frame.speech, now)
         recording = self._stream.recording = self.collector.recording
         if collected is False and not recording:
             # Nearly every frame.

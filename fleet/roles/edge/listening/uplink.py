@@ -78,7 +78,11 @@ class Uplink:
         self.burst.add(now)
         stamped: Payload = StampedPacket(payload, timestamp) if self._consumers.reference else payload
         if self.jitter.next(sequence):
-            self._pass_gate(stamped, now)
+            if stamped is payload and self.gate == "open" and self.period and self._settles_at is None:
+                # Nearly every packet.
+                self.period.feed(payload)
+            else:
+                self._pass_gate(stamped, now)
             return
         for released in self.jitter.push(sequence, stamped, now):
             self._pass_gate(released, now)

@@ -1,6 +1,5 @@
 """Cut a session's audio into utterances."""
 
-from collections import deque
 from dataclasses import dataclass
 
 from fleet.core.endpointing import (
@@ -23,6 +22,8 @@ KEPT_SECONDS = 5.0
 OVER_ECHO_MS = 600.0
 """Audio kept in front of an utterance, beyond `PREROLL_MS`, where the server cancels an echo: over it a user is often
 noticed only at the second word."""
+_FORGET_MS = 300.0
+"""Audio in front of an utterance that is forgotten together: to look with each frame costs more."""
 LEAST_VOICED_MS = 60.0
 """A push-to-talk recording with less speech than this is silent."""
 
@@ -66,6 +67,42 @@ class _Gap:
         return before or (begins and not self._doubtful)
 
 
+class _Before:
+    """The frames in front of an utterance.
+
+    Args:
+        ms: Audio that may be needed.
+    """
+
+    def __init__(self, ms: float) -> None:
+        self._frames: list[bytes] = []
+        self._size = 0
+        self._needed = ms * BYTES_PER_MS
+        self._most = (ms + _FORGET_MS) * BYTES_PER_MS
+
+    def add(self, pcm: bytes) -> None:
+        """Keep a frame."""
+        self._frames.append(pcm)
+        self._size += len(pcm)
+        if self._size >= self._most:
+            self._forget()
+
+    def take(self, ms: float) -> list[bytes]:
+        """Return the frames of the last so many milliseconds; forget all."""
+        frames, self._frames, self._size = self._frames, [], 0
+        first = len(frames)
+        while first and ms > 0:
+            first -= 1
+            ms -= len(frames[first]) / BYTES_PER_MS
+        return frames[first:]
+
+    def _forget(self) -> None:
+        """Forget what is certainly not needed, however long each frame is."""
+        count = int((self._size - self._needed) / max(map(len, self._frames)))
+        self._size -= sum(map(len, self._frames[:count]))
+        del self._frames[:count]
+
+
 class UtteranceCollector:
     """Collects the frames of one listening period.
 
@@ -78,8 +115,7 @@ class UtteranceCollector:
     def __init__(self, endpoint_ms: float | None, pause_ms: float = LONGEST_MS, further_ms: float = 0.0) -> None:
         self._endpoint = None if endpoint_ms is None else Endpointer(endpoint_ms, pause_ms, PREROLL_MS + further_ms)
         self._pauses = PauseFinder(pause_ms)
-        self._before: deque[bytes] = deque()
-        self._before_bytes = 0
+        self._before = _Before(WINDOW_MS + PREROLL_MS + further_ms)
         self._pieces: list[bytes] = []
         self._length_ms = 0.0
         self._ended_at = 0.0
@@ -125,7 +161,7 @@ class UtteranceCollector:
             return self._add_pressed(pcm, speech, ms, now)
         event = self._endpoint.step(speech, ms)
         if not self.recording:
-            self._keep_before(pcm, (WINDOW_MS + self._endpoint.preroll_ms) * BYTES_PER_MS)
+            self._before.add(pcm)
             if not isinstance(event, Started):
                 return False
             self._begin(event, now)
@@ -150,23 +186,10 @@ class UtteranceCollector:
         pauses = self._gap.is_pause(pcm, speech, begins=begins)
         return PausedUtterance(self.so_far()) if pauses else speech >= START
 
-    def _keep_before(self, pcm: bytes, most: float) -> None:
-        before = self._before
-        before.append(pcm)
-        self._before_bytes += len(pcm)
-        while self._before_bytes - len(before[0]) >= most:
-            self._before_bytes -= len(before.popleft())
-
     def _begin(self, started: Started, now: float) -> None:
-        length = 0.0
-        while self._before and length < started.back_ms:
-            pcm = self._before.pop()
-            self._pieces.append(pcm)
-            length += len(pcm) / BYTES_PER_MS
-        self._pieces.reverse()
-        self._before.clear()
-        self._before_bytes = 0
-        self._length_ms, self._ended_at, self.recording = length, now, True
+        self._pieces = self._before.take(started.back_ms)
+        self._length_ms = sum(map(len, self._pieces)) / BYTES_PER_MS
+        self._ended_at, self.recording = now, True
         self.voiced_ms = self.overlap_ms = started.voiced_ms
         self._join(now)
 

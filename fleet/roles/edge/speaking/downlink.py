@@ -158,8 +158,7 @@ class Downlink:
         if speech.lazy and playout.waiting:
             speech.lazy = False
             self._send_start(wheel.clock())
-        # If more than one packet waits, the timer is set already.
-        if playout.drained or (playout.waiting == 1 and playout.started):
+        if playout.drained or (playout.waiting and playout.started):
             wheel.set(self._timer, wheel.clock(), self)
 
     def on_timer(self, now: float) -> float | None:
@@ -167,20 +166,27 @@ class Downlink:
         speech = self.speech
         if speech is None:
             return None
-        packet, begins, stop, again = speech.playout.step(now)
+        playout = speech.playout
+        packet = playout.next_packet(now)
+        if packet is not None:
+            self._transport.send_packet(packet)
+            if playout.waiting == MOST_PACKETS - 1:
+                speech.changed.set()
+            return playout.due(now)
+        packet, begins, stop, again = playout.step(now)
         if begins:
             self._begin_sentences(begins, speech)
         if packet is not None:
             self._transport.send_packet(packet)
             # Packets before the first sentence are a filler's.
-            if not speech.first_sent and speech.playout.begun:
+            if not speech.first_sent and playout.begun:
                 _note_first_packet(self._transport, speech, now)
-            if speech.playout.waiting == MOST_PACKETS - 1:
+            if playout.waiting == MOST_PACKETS - 1:
                 speech.changed.set()
         elif stop:
             self.stop()
             self._finish(speech, now)
-        elif again is None and not self.speaking and speech.playout.drained:
+        elif again is None and not self.speaking and playout.drained:
             self._finish(speech, now)
         return again
 

@@ -148,9 +148,14 @@ class SpokenAnswer:
             prepared.close()
         return packets_of(sentence, voice, downlink)
 
+    @property
+    def room(self) -> int:
+        """How many packets the playout takes."""
+        return MOST_PACKETS - self.playout.waiting
+
     async def wait_for_room(self) -> None:
         """Wait until the playout takes more packets."""
-        while self.playout.waiting >= MOST_PACKETS:
+        while not self.room:
             self.changed.clear()
             await self.changed.wait()
 
@@ -208,9 +213,7 @@ async def _fill(
         log.info("filler failed", extra={"kind": type(error).__name__})
         return
     if not speech.has_text:
-        for packet in made:
-            speech.playout.add(packet)
-            sender.take_packets()
+        _send(made, speech, sender)
 
 
 async def _speak(
@@ -230,19 +233,30 @@ async def _speak(
                 if first and packets and sentence.index == 0:
                     _note_first_audio(clock() - asked_at)
                 first = first and not packets
-                for packet in packets:
-                    if not 0 < len(packet) <= LARGEST - HEADER:
-                        log.warning("packet dropped", extra={"size": len(packet)})
-                        continue
-                    if speech.playout.waiting >= MOST_PACKETS:
+                at = 0
+                while at < len(packets):
+                    if not speech.room:
                         limit.reschedule(None)
                         await speech.wait_for_room()
-                    speech.playout.add(packet)
-                    if speech.playout.waiting == 1:
-                        sender.take_packets()
+                    part = packets[at : at + speech.room]
+                    _send(part, speech, sender)
+                    at += len(part)
                 limit.reschedule(clock() + PACKET_SECONDS)
     finally:
         speech.playout.end_sentence()
+
+
+def _send(packets: Sequence[bytes], speech: SpokenAnswer, sender: PacketSender) -> None:
+    """Add packets to the playout, except those that no datagram holds."""
+    sizes = list(map(len, packets))
+    if sizes and (min(sizes) == 0 or max(sizes) > LARGEST - HEADER):
+        log.warning("packets dropped", extra={"sizes": sizes})
+        packets = [packet for packet in packets if 0 < len(packet) <= LARGEST - HEADER]
+    playout = speech.playout
+    waited = playout.waiting
+    playout.add(packets)
+    if packets and not waited:
+        sender.take_packets()
 
 
 def _note_first_audio(seconds: float) -> None:

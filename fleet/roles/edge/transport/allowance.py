@@ -2,6 +2,8 @@
 
 from typing import Final, Literal
 
+from fleet.roles.edge.transport.packet_pace import PacketPace
+
 RATE: Final = 40.0
 """Lasting limit of packets of 60 ms a second; for shorter frames it is higher."""
 BURST: Final = 64.0
@@ -14,27 +16,27 @@ FASTEST_CLOCK: Final = 1.02
 
 
 class Allowance:
-    """The limits of one session. A caller that admits a packet takes one of `tokens`.
+    """The limits of one session. A caller that admits packets counts them in `pace`.
 
     Args:
         frame_ms: Milliseconds a packet.
         now: When the session began.
     """
 
-    __slots__ = ("_ahead", "_began", "_burst", "_counted_at", "_pace", "_rate", "tokens")
+    __slots__ = ("_ahead", "_began", "_clock", "highest", "pace")
 
     def __init__(self, frame_ms: int, now: float) -> None:
         more = max(1.0, 60 / frame_ms)
-        self._rate, self._burst = RATE * more, BURST * more
-        self.tokens, self._counted_at = self._burst, now
-        self._began, self._pace = now, 1000 / frame_ms * FASTEST_CLOCK
+        self.pace = PacketPace(1 / (RATE * more), BURST * more, now)
+        self._began, self._clock = now, 1000 / frame_ms * FASTEST_CLOCK
         self._ahead = AHEAD_SECONDS * 1000 / frame_ms
+        self.highest = int(self._ahead)
+        """A number that may certainly be admitted, as all below it: the limit rises with the clock."""
 
     def refuse(self, sequence: int, now: float) -> Literal["rate", "jump"] | None:
         """Return why a packet may not be admitted: the rate is too high, or its number is ahead of the clock."""
-        tokens = self.tokens + (now - self._counted_at) * self._rate
-        self._counted_at = now
-        self.tokens = tokens = tokens if tokens < self._burst else self._burst
-        if tokens < 1:
+        if not self.pace.allows(now):
             return "rate"
-        return "jump" if sequence > self._ahead + (now - self._began) * self._pace else None
+        if sequence > self.highest:
+            self.highest = int(self._ahead + (now - self._began) * self._clock)
+        return "jump" if sequence > self.highest else None

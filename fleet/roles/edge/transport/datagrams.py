@@ -2,7 +2,7 @@
 
 Why there is a native part: docs/adr/0031-native-audio-socket.md.
 
-The native part decrypts too. It decides only about the usual packet: the next one of a stream, from the device's
+The native part decrypts too. It admits the usual packet by itself: the next one of a stream, in time, from the device's
 address, with its first byte (`UplinkStream.expected`). All other packets come to Python as they were received.
 """
 
@@ -10,18 +10,41 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from fleet.roles.edge.transport.packet_pace import Terms
 from fleet.wire.packet import Channel, PacketCipher
 
 Address = tuple[str, int]
-Expected = tuple[Address, int, int, float, float, float]
-"""Address, first byte and last number of a stream; when its last two packets came; seconds for which that counts."""
 
+
+class Expected(NamedTuple):
+    """What the next packet of a stream looks like that the native part admits."""
+
+    address: Address
+    first: int
+    """Its first byte."""
+    newest: int
+    """The number before its own."""
+    last: float
+    """When the packet before came."""
+    last_but_one: float
+    live_seconds: float
+    """Time since the last but one in which it may come."""
+    pace: Terms
+    """Of the stream."""
+    allowance: Terms
+    """Of the session."""
+    highest: int
+    """The highest number that may be admitted."""
+
+
+Progress = tuple[int, float, float, float, float]
+"""Of a stream: its newest number, when the last two packets came, `due` of its pace and of the session's allowance."""
 Received = tuple[bytes, Address]
 """A datagram and its sender."""
 Usual = tuple[int, int, int, bytes]
-"""The ssrc, number and timestamp of a packet that its stream expects, and its decrypted payload."""
+"""The ssrc, number and timestamp of a packet that was admitted, and its decrypted payload."""
 
 LARGEST_DRAIN = 1024
 """Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
@@ -33,13 +56,14 @@ _LARGEST_DATAGRAM = 2048
 class NativeChannel(PacketCipher, Protocol):
     """A session's cipher in the native part, which also knows the session's next packet."""
 
-    def expect(
-        self, address: Address, first: int, newest: int, last: float, last_but_one: float, live: float, /
-    ) -> None:
-        """Pass on the next packet decrypted, if it is like this."""
+    def expect(self, expected: Expected, /) -> None:
+        """Admit the packets that are like this, until another one of this ssrc comes."""
+
+    def progress(self) -> Progress | None:
+        """Return how far the packets have come that were admitted since `expect`; None if there was none."""
 
     def stop(self) -> None:
-        """Expect nothing."""
+        """Admit nothing."""
 
     def close(self) -> None:
         """End the session."""
@@ -56,6 +80,11 @@ class Datagrams(Protocol):
 
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram, at the latest with `flush`; count and drop it if the kernel does not take it."""
+
+    def send_packet(
+        self, channel: PacketCipher, payload: bytes, timestamp: int, sequence: int, address: Address, /
+    ) -> None:
+        """Seal one Opus packet with a channel of this socket (`PacketCipher.seal`) and send it like `send`."""
 
     def flush(self) -> None:
         """Send what waits."""
@@ -110,6 +139,11 @@ class PlainDatagrams:
         except OSError:
             self._counters["send_failed"] += 1
 
+    def send_packet(
+        self, channel: PacketCipher, payload: bytes, timestamp: int, sequence: int, address: Address, /
+    ) -> None:
+        self.send(channel.seal(payload, timestamp, sequence), address)
+
     def flush(self) -> None:
         """Nothing waits."""
 
@@ -134,6 +168,7 @@ class NativeDatagrams:
         self._items: Iterator[Received | Usual] = iter(())
         self.channel = self._plane.channel
         self.send = self._plane.send
+        self.send_packet = self._plane.send_packet
         self.close = self._plane.close
 
     def read(self, now: float) -> Iterator[Received | Usual]:

@@ -40,8 +40,8 @@ class DownlinkTransport:
         self._channel = channel
         self._stream = stream
         self._services = services
+        self._send = services.socket.datagrams.send_packet
         self._topic = down_topic(opened.device)
-        self._frame_ms = opened.downlink_frame_ms
         self._sequence = 0
         self.agent = SessionAgent(services.agents, services.voice, services.tasks, opened)
         self.interruptible = False
@@ -88,15 +88,16 @@ class DownlinkTransport:
         return self._services.publisher.publish(self._topic, self._dialect.send(command))
 
     def send_packet(self, packet: bytes) -> None:
-        """Encrypt and send one Opus packet; do nothing while the device's address is unknown."""
+        """Encrypt and send one Opus packet; do nothing while the device's address is unknown. Only timers call it."""
         address = self._stream.address
         if address is None:
             return
         self._sequence = sequence = self._sequence + 1
         # The timestamp is part of the nonce: it rises with every packet, so that no two packets share keystream.
-        self._services.socket.send(self._channel.seal(packet, sequence * self._frame_ms, sequence), address)
+        timestamp = sequence * self.opened.downlink_frame_ms
+        self._send(self._channel, packet, timestamp, sequence, address)
         if self.reference:
-            self.reference.note_sent(sequence * self._frame_ms, packet)
+            self.reference.note_sent(timestamp, packet)
 
     def fields(self, turn: str = "") -> AbstractContextManager[None]:
         """Add the session, and the turn if there is one, to all log lines of the block."""

@@ -1,10 +1,11 @@
 """Route datagrams to their sessions."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.session import EdgeSession
-from fleet.roles.edge.transport.datagrams import Address, Usual
+from fleet.roles.edge.transport.datagrams import Address, Received, Usual
 from fleet.roles.edge.transport.early_packets import EarlyPacketBuffer
 from fleet.wire import packet
 
@@ -22,8 +23,19 @@ class PacketRouter:
         self._counters = counters
         self._early = EarlyPacketBuffer(counters)
 
+    def take(self, items: Iterable[Received | Usual], now: float) -> None:
+        """Take what came to the socket."""
+        sessions = self._registry.by_ssrc
+        for item in items:
+            if len(item) == 2:
+                self.receive(item[0], item[1], now)
+                continue
+            ssrc, sequence, timestamp, payload = item
+            if session := sessions.get(ssrc):
+                session.receive_admitted(sequence, timestamp, payload, now)
+
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
-        """Take a datagram of the socket."""
+        """Take a datagram."""
         header = packet.parse(datagram)
         if header is None:
             self._counters["too_short" if len(datagram) < packet.HEADER else "malformed"] += 1
@@ -31,12 +43,6 @@ class PacketRouter:
             session.receive(header, datagram, address, now)
         else:
             self._early.keep(header.ssrc, datagram, address, now)
-
-    def receive_usual(self, usual: Usual, now: float) -> None:
-        """Take a packet that its session expects."""
-        ssrc, sequence, timestamp, payload = usual
-        if session := self._registry.by_ssrc.get(ssrc):
-            session.receive_expected(sequence, timestamp, payload, now)
 
     def admit(self, session: EdgeSession, now: float) -> None:
         """Pass the packets that waited for a session which has opened."""

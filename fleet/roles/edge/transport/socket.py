@@ -9,11 +9,12 @@ import asyncio
 import logging
 import socket
 from collections import Counter
+from collections.abc import Iterable
 from contextvars import Context
 from typing import Protocol
 
 from fleet.roles.edge.transport.datagrams import Address as Address
-from fleet.roles.edge.transport.datagrams import NativeChannel, PlainDatagrams, Usual, open_datagrams
+from fleet.roles.edge.transport.datagrams import NativeChannel, PlainDatagrams, Received, Usual, open_datagrams
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, TimerWheel, tick_of
 from fleet.wire.packet import Channel
@@ -28,11 +29,11 @@ RECEIVE_BUFFER = 4 * 1024 * 1024
 class DatagramReceiver(Protocol):
     """Receives the datagrams of a socket."""
 
-    def receive(self, datagram: bytes, address: Address, now: float) -> None:
-        """Take one datagram and its sender."""
+    def take(self, items: Iterable[Received | Usual], now: float) -> None:
+        """Take what came: datagrams and their senders, and packets that the native part has admitted.
 
-    def receive_usual(self, usual: Usual, now: float) -> None:
-        """Take one decrypted packet, which is the one that its stream expects."""
+        After an exception the rest comes with the next call.
+        """
 
 
 class AudioSocket:
@@ -53,7 +54,8 @@ class AudioSocket:
         self._counters = counters
         self._loop = asyncio.get_running_loop()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._datagrams = open_datagrams(self._socket, counters, native=native)
+        self.datagrams = open_datagrams(self._socket, counters, native=native)
+        """Timers of the wheel may send here: the tick itself sends what waits."""
         self._ticking = False
         self._context = Context()
         self._handle: asyncio.Handle | None = None
@@ -81,7 +83,7 @@ class AudioSocket:
     @property
     def native(self) -> bool:
         """Whether the native part reads and writes."""
-        return not isinstance(self._datagrams, PlainDatagrams)
+        return not isinstance(self.datagrams, PlainDatagrams)
 
     @property
     def port(self) -> int:
@@ -93,19 +95,19 @@ class AudioSocket:
 
     def channel(self, key: bytes, ssrc: int) -> Channel | NativeChannel:
         """Return the cipher of a session."""
-        return self._datagrams.channel(key, ssrc)
+        return self.datagrams.channel(key, ssrc)
 
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram; count and drop it if the kernel does not take it."""
-        self._datagrams.send(datagram, address)
+        self.datagrams.send(datagram, address)
         if not self._ticking:
-            self._datagrams.flush()
+            self.datagrams.flush()
 
     def close(self) -> None:
         if self._handle:
             self._handle.cancel()
         self._loop.remove_reader(self._socket)
-        self._datagrams.close()
+        self.datagrams.close()
         self._socket.close()
 
     def _wake(self) -> None:
@@ -124,14 +126,10 @@ class AudioSocket:
         try:
             # Fire the timers first: a late downlink packet is audible, a late uplink packet is not.
             self.wheel.run(now)
-            self._datagrams.flush()
+            self.datagrams.flush()
             before = self._counters["received"]
-            for item in self._datagrams.read(now):
-                if len(item) == 2:
-                    self._receiver.receive(item[0], item[1], now)
-                else:
-                    self._receiver.receive_usual(item, now)
-            self._datagrams.flush()
+            self._receiver.take(self.datagrams.read(now), now)
+            self.datagrams.flush()
             received = self._counters["received"] != before
             self._idle = 0 if received or self.wheel.pending else self._idle + 1
         finally:

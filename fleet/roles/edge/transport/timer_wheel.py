@@ -85,32 +85,49 @@ class TimerWheel:
         A stream that computes its next time from this `now` stays on the grid.
         """
         current, fired = tick_of(now), False
+        at, firing, slots = current * TICK, 0, self._slots
         for tick in range(max(self._done + 1, current - SLOTS + 1), current + 1):
             self._done = tick
-            entries = self._slots[tick % SLOTS]
+            entries = slots[tick % SLOTS]
             if not entries:
                 continue
-            self._slots[tick % SLOTS], fired = [], True
+            slots[tick % SLOTS], fired = [], True
             try:
                 while entries:
                     timer = entries.pop()
                     owner = timer.owner
-                    if owner is not None and 0 < timer.tick <= tick:
-                        timer.tick = 0
-                        self.pending -= 1
-                        due = owner.on_timer(current * TICK)
-                        if due is not None:
-                            timer.owner = owner
-                            self.pending += not timer.tick
-                            self._place(timer, due)
-                        elif not timer.tick:
-                            timer.owner = None
+                    if owner is None or not 0 < timer.tick <= tick:
+                        continue
+                    timer.tick, firing = 0, 1
+                    due = owner.on_timer(at)
+                    firing = 0
+                    if due is None or timer.tick:
+                        self._end(timer, owner, due)
+                        continue
+                    # Nearly every timer goes on. It was pending, and still is.
+                    timer.owner = owner
+                    to = int(due / TICK + _NEXT)
+                    if tick < to < tick + SLOTS:
+                        timer.tick = to
+                        slots[to % SLOTS].append(timer)
+                    else:
+                        self._place(timer, due)
             finally:
                 # After a failure entries are left: they fire when the wheel reaches the slot again.
-                self._slots[tick % SLOTS].extend(entries)
+                self.pending -= firing
+                slots[tick % SLOTS].extend(entries)
         if fired and self.expected is not None:
             # Not the loop's clock: uvloop does not advance it while the timers fire.
             self._late.observe(max(0.0, time.monotonic() - self.expected))
+
+    def _end(self, timer: Timer, owner: TimerOwner, due: float | None) -> None:
+        """End a timer that has fired. Its owner may have set it again meanwhile, which counted it once more."""
+        self.pending -= 1
+        if due is not None:
+            timer.owner = owner
+            self._place(timer, due)
+        elif not timer.tick:
+            timer.owner = None
 
     def _place(self, timer: Timer, due: float) -> None:
         tick, done = int(due / TICK + _NEXT), self._done

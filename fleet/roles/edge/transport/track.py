@@ -14,6 +14,7 @@ A proved stream is live: a packet of the device is used at once. Three things bo
 import math
 from typing import Final
 
+from fleet.roles.edge.transport.packet_pace import PacketPace
 from fleet.roles.edge.transport.sequential_test import SequentialTest
 
 NEAR: Final = 3
@@ -51,16 +52,15 @@ class Track:
     """
 
     __slots__ = (
-        "_early",
         "_jumped",
-        "_last",
-        "_last_but_one",
         "_left",
-        "_pace",
         "_paused",
         "_quiet",
         "_score",
+        "last",
+        "last_but_one",
         "newest",
+        "pace",
         "taken",
     )
 
@@ -68,10 +68,11 @@ class Track:
         self.newest = 0
         self.taken = 0
         """Packets that were admitted."""
-        self._pace, self._score = CATCH_UP * 1000 / frame_ms, _Score(test)
-        self._last = self._last_but_one = self._paused = self._jumped = -math.inf
-        self._early = 0.0
-        """Periods by which the newest number came before its time."""
+        self.pace = PacketPace(frame_ms / 1000 / CATCH_UP, HELD_UP + 1, -math.inf)
+        self.last = self.last_but_one = -math.inf
+        """When the last packet and the last but one came."""
+        self._score = _Score(test)
+        self._paused = self._jumped = -math.inf
         self._left = 0
         self._quiet = QUIET_SECONDS
 
@@ -82,52 +83,55 @@ class Track:
             return self.advance(sequence, now)
         if not -LATE < step <= NEAR or not self.is_live(now):
             return False
-        early = self._early + max(step, 0) - (now - self._last) * self._pace
+        # In periods before its time; `due` is that of the next number.
+        early = (self.pace.due - now) / self.pace.step + max(step, 0) - 1
         # Far behind guesses the device's packets are not late: they wait for a proof. Behind a few leaps they would do
         # so in vain: the device has caught up before enough of them are there.
         if early > EARLY or (step < -EARLY and sequence > self.reached):
             return False
-        self.newest, self._early = max(self.newest, sequence), max(early, 0.0)
-        self._last_but_one, self._last = self._last, now
-        self.taken += 1
+        self.pace.due = now + (max(early, 0.0) + 1) * self.pace.step
+        self._count(max(self.newest, sequence), now)
         return True
 
     def advance(self, sequence: int, now: float) -> bool:
         """Go on with the next number, if one packet is enough for it."""
-        early = self._early + 1.0 - (now - self._last) * self._pace
-        if early > HELD_UP or now - self._last_but_one > LIVE_SECONDS:
+        if not self.pace.allows(now) or not self.is_live(now):
             return False
-        self._early = early if early > 0.0 else 0.0
-        self.newest = sequence
-        self._last_but_one, self._last = self._last, now
-        self.taken += 1
+        self.pace.add(now)
+        self._count(sequence, now)
         return True
+
+    def follow(self, newest: int, last: float, last_but_one: float, due: float) -> None:
+        """Go on where another has come by `advance` alone."""
+        self.taken += newest - self.newest
+        self.newest, self.last, self.last_but_one, self.pace.due = newest, last, last_but_one, due
+
+    def _count(self, newest: int, now: float) -> None:
+        self.newest = newest
+        self.last_but_one, self.last = self.last, now
+        self.taken += 1
 
     def spoil(self) -> None:
         """Count a packet of the device's address that is not used."""
         if self._score.spoil(self.taken, self.newest):
-            self._last_but_one, self._quiet = -math.inf, REFUTED_QUIET_SECONDS
+            self.last_but_one, self._quiet = -math.inf, REFUTED_QUIET_SECONDS
 
     @property
     def reached(self) -> int:
         """The number that the device has reached for certain."""
         return self._score.count(self.taken, self.newest)
 
-    @property
-    def times(self) -> tuple[float, float]:
-        """When the last packet and the last but one came."""
-        return self._last, self._last_but_one
-
     def is_live(self, now: float) -> bool:
         """Return whether one packet is enough."""
-        return now - self._last_but_one <= LIVE_SECONDS
+        return now - self.last_but_one <= LIVE_SECONDS
 
     def begin(self, sequence: int, packets: int, now: float) -> None:
         """Go on with the last number of a chain of so many packets."""
         if sequence - packets > self.newest + NEAR:
             self._left, self._jumped = self.floor(now), now
-        self.newest, self._early = sequence, 0.0
-        self._last_but_one = self._last = now
+        self.newest = sequence
+        self.last_but_one = self.last = now
+        self.pace.due = now + self.pace.step
         self._quiet = QUIET_SECONDS
         self.taken += packets
         self._score.begin(self.taken, sequence)
@@ -138,7 +142,7 @@ class Track:
 
     def pause(self, now: float, frame: float) -> bool:
         """Return whether a silent frame fits here: nothing came for a while, and one at most in `frame` seconds."""
-        if now - self._last < self._quiet or now - self._paused < frame * 0.9:
+        if now - self.last < self._quiet or now - self._paused < frame * 0.9:
             return False
         self._paused = now
         return True

@@ -7,6 +7,9 @@ Nothing in a packet proves that it was sealed under the key. What SECURITY.md pr
 - Everything else (another address, a gap, a microphone that opens again, another first byte) waits for a chain of good
   packets (`fleet.roles.edge.transport.proof`). It is used when the chain is proved: no packet of the device is lost.
 - No number is used twice, and none is ahead of the clock (`fleet.roles.edge.transport.allowance`).
+
+The first of these rules is in the native part of the socket too, where there is one, as nearly every packet meets it
+(`usual_take` in stream.c).
 """
 
 from collections import Counter
@@ -65,11 +68,14 @@ class UplinkStream:
     @property
     def newest(self) -> int:
         """The sequence number that the device has reached: how many packets it has sent."""
+        self._follow_native()
         return self._track.newest
 
     def admit(self, header: Header, datagram: bytes, address: Address, now: float) -> bytes | None:
         """Return the Opus packet of a datagram, `SILENCE`, or None when it is not used, or not yet."""
+        self._follow_native()
         payload = self._admit(header, datagram, address, now)
+        # Also after a packet that is not used: one may move the stream back to its former address.
         self._update_native()
         return payload
 
@@ -92,41 +98,42 @@ class UplinkStream:
         usual = address == self.address and (self._toc is None or payload[0] == self._toc)
         if usual and self._track.take(sequence, now):
             used.add(sequence)
-            self._allowance.tokens -= 1
+            self._allowance.pace.add(now)
             return payload
         return self._wait(GoodPacket(address, sequence, payload), now)
 
     @property
     def expected(self) -> Expected | None:
-        """What the next packet looks like that `admit_expected` takes; None if every packet needs `admit`."""
-        track = self._track
+        """What the next packet looks like that the native part may admit; None if every packet needs `admit`."""
+        track, allowance = self._track, self._allowance
         if self.address is None or self._toc is None or track.newest != self._used.newest:
             return None
-        return (self.address, self._toc, track.newest, *track.times, LIVE_SECONDS)
+        return Expected(
+            address=self.address,
+            first=self._toc,
+            newest=track.newest,
+            last=track.last,
+            last_but_one=track.last_but_one,
+            live_seconds=LIVE_SECONDS,
+            pace=track.pace.terms,
+            allowance=allowance.pace.terms,
+            highest=allowance.highest,
+        )
 
-    def admit_expected(self, sequence: int, payload: bytes, now: float) -> bytes | None:
-        """Do the same as `admit` with a decrypted packet that is as `expected` says, or came right after such a one."""
-        if reason := self._allowance.refuse(sequence, now):
-            self._drops[reason] += 1
-            self._update_native()
-            return None
-        if self._track.advance(sequence, now):
-            self._used.add(sequence)
-            self._allowance.tokens -= 1
-            return payload
-        waited = self._wait(GoodPacket(self.address, sequence, payload), now) if self.address else None
-        self._update_native()
-        return waited
+    def _follow_native(self) -> None:
+        """Count what the native part of the socket, if there is one, has admitted meanwhile."""
+        if self._native and (progress := self._native.progress()):
+            newest, last, last_but_one, due, allowed = progress
+            self._track.follow(newest, last, last_but_one, due)
+            self._used.extend(newest)
+            self._allowance.pace.due = allowed
 
     def _update_native(self) -> None:
-        """Set what the native part of the socket, if there is one, passes on without further checks.
-
-        Also after a packet that is not used: one may move the stream back to its former address.
-        """
+        """Say which packets the native part of the socket, if there is one, admits itself."""
         if self._native is None:
             return
         if expected := self.expected:
-            self._native.expect(*expected)
+            self._native.expect(expected)
         else:
             self._native.stop()
 
@@ -176,7 +183,7 @@ class UplinkStream:
         packets = [one for one in packets if one[0] not in self._used]
         for sequence, _ in packets:
             self._used.add(sequence)
-        self._allowance.tokens -= len(packets)
+        self._allowance.pace.add(now, len(packets))
         self._track.begin(packets[-1][0], len(packets), now)
         self.proved = packets[:-1]
         return packets[-1][1]

@@ -52,6 +52,13 @@ static void check_seal(EVP_CIPHER_CTX *cipher, const uint8_t *payload, size_t si
 	free(opened);
 }
 
+static void check_pace(const struct pace *before, const struct pace *after, double now)
+{
+	MUST(before->due <= now + before->most);
+	MUST(after->due >= now + after->step && after->due >= before->due + after->step);
+	MUST(after->due <= now + after->most + after->step);
+}
+
 static void check_datagram(struct usual *usual, EVP_CIPHER_CTX *cipher, const uint8_t *datagram, size_t size,
 			   const struct sockaddr_in *from, double now)
 {
@@ -74,9 +81,13 @@ static void check_datagram(struct usual *usual, EVP_CIPHER_CTX *cipher, const ui
 			MUST(now - before.last_but_one <= before.live_seconds);
 			MUST(usual->newest == header.sequence && usual->last == now);
 			MUST(usual->last_but_one == before.last);
+			MUST(header.sequence <= before.highest);
+			check_pace(&before.pace, &usual->pace, now);
+			check_pace(&before.allowance, &usual->allowance, now);
 			check_seal(cipher, payload, header.length);
 		} else {
 			MUST(usual->newest == before.newest && usual->last == before.last);
+			MUST(usual->pace.due == before.pace.due && usual->allowance.due == before.allowance.due);
 		}
 	}
 	free(payload);
@@ -85,7 +96,7 @@ static void check_datagram(struct usual *usual, EVP_CIPHER_CTX *cipher, const ui
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	static EVP_CIPHER_CTX *cipher;
-	struct usual usual = {.on = true, .live_seconds = 0.6};
+	struct usual usual = {.on = true, .live_seconds = 0.6, .pace = {0, 0.05, 0.2}, .allowance = {0, 0.025, 0.15}};
 	double now = 0;
 
 	if (!cipher && !(cipher = cipher_new(key)))
@@ -94,6 +105,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		return 0;
 	usual.toc = data[0] & 0xfc;
 	usual.newest = data[0] & 1 ? UINT32_MAX - 2 : 0;
+	usual.highest = data[0] & 2 ? UINT32_MAX : 5;
 	usual.address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = 1, .sin_addr = {2}};
 	data++;
 	for (size--; size >= 3;) {

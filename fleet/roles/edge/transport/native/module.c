@@ -32,8 +32,9 @@ typedef struct {
 	struct mmsghdr out[BATCH];
 	struct iovec out_parts[BATCH];
 	struct sockaddr_in to[BATCH];
-	/* What is sent is kept until the kernel has it. */
+	/* What is sent is kept until the kernel has it: an object, or a packet that was sealed here. */
 	PyObject *sent[BATCH];
+	uint8_t sealed[BATCH][LARGEST_DATAGRAM];
 	unsigned waiting;
 } Plane;
 
@@ -42,6 +43,11 @@ typedef struct {
 	uint32_t ssrc;
 	EVP_CIPHER_CTX *cipher;
 	struct usual usual;
+	/* The newest number that Python knows. */
+	uint32_t known;
+	/* Where the last packet was sent, as Python and as the kernel have it. */
+	PyObject *home;
+	struct sockaddr_in to;
 } Channel;
 
 typedef struct {
@@ -127,24 +133,42 @@ static PyObject *channel_seal(PyObject *object, PyObject *const *arguments, Py_s
 	return PyBytes_FromStringAndSize((char *)datagram, HEADER_SIZE + size);
 }
 
-static PyObject *channel_expect(PyObject *object, PyObject *arguments)
+/* Takes the tuple `Expected` of datagrams.py. */
+static PyObject *channel_expect(PyObject *object, PyObject *expected)
 {
-	struct usual *usual = &((Channel *)object)->usual;
-	struct usual next = {.on = true};
+	Channel *self = (Channel *)object;
+	struct usual next = {0};
 	PyObject *address;
 	unsigned char toc;
-	unsigned int newest;
+	unsigned int newest, highest;
 
-	if (!PyArg_ParseTuple(arguments, "ObIddd", &address, &toc, &newest, &next.last, &next.last_but_one,
-			      &next.live_seconds) ||
+	if (!PyTuple_Check(expected))
+		return refuse("expect takes a tuple");
+	if (!PyArg_ParseTuple(expected, "ObIddd(ddd)(ddd)I", &address, &toc, &newest, &next.last, &next.last_but_one,
+			      &next.live_seconds, &next.pace.due, &next.pace.step, &next.pace.most, &next.allowance.due,
+			      &next.allowance.step, &next.allowance.most, &highest) ||
 	    !read_address(address, &next.address))
 		return NULL;
 	/* Packets of several frames have lengths that only Python checks. */
 	next.on = (toc & 3) == 0;
 	next.toc = toc;
-	next.newest = newest;
-	*usual = next;
+	next.newest = self->known = newest;
+	next.highest = highest;
+	self->usual = next;
 	Py_RETURN_NONE;
+}
+
+static PyObject *channel_progress(PyObject *object, PyObject *unused)
+{
+	Channel *self = (Channel *)object;
+	struct usual *usual = &self->usual;
+
+	(void)unused;
+	if (usual->newest == self->known)
+		Py_RETURN_NONE;
+	self->known = usual->newest;
+	return Py_BuildValue("(kdddd)", (unsigned long)usual->newest, usual->last, usual->last_but_one, usual->pace.due,
+			     usual->allowance.due);
 }
 
 static PyObject *channel_close(PyObject *object, PyObject *unused)
@@ -176,6 +200,7 @@ static void channel_dealloc(PyObject *object)
 	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
 	EVP_CIPHER_CTX_free(self->cipher);
+	Py_XDECREF(self->home);
 	Py_XDECREF((PyObject *)self->plane);
 	release(object);
 	Py_DECREF(type);
@@ -184,8 +209,9 @@ static void channel_dealloc(PyObject *object)
 static PyMethodDef channel_methods[] = {
 	{"open", channel_open, METH_O, "Return the payload of a datagram."},
 	{"seal", (PyCFunction)(void (*)(void))channel_seal, METH_FASTCALL, "Return the datagram of a payload."},
-	{"expect", channel_expect, METH_VARARGS, "Say what the next packet looks like that needs no further check."},
-	{"stop", channel_stop, METH_NOARGS, "Expect nothing: every packet needs all checks."},
+	{"expect", channel_expect, METH_O, "Say what the next packet looks like that needs no further check."},
+	{"progress", channel_progress, METH_NOARGS, "Return how far the stream has come since Python last knew."},
+	{"stop", channel_stop, METH_NOARGS, "Admit nothing: every packet needs all checks."},
 	{"close", channel_close, METH_NOARGS, "End the stream."},
 	{NULL, NULL, 0, NULL},
 };
@@ -373,6 +399,44 @@ static PyObject *plane_send(PyObject *object, PyObject *const *arguments, Py_ssi
 	Py_RETURN_NONE;
 }
 
+/* The address of a packet, which is nearly always the same object as that of the packet before. */
+static bool find_address(Channel *channel, PyObject *address)
+{
+	if (channel->home == address)
+		return true;
+	if (!read_address(address, &channel->to))
+		return false;
+	Py_XDECREF(channel->home);
+	channel->home = Py_NewRef(address);
+	return true;
+}
+
+static PyObject *plane_send_packet(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
+{
+	Plane *self = (Plane *)object;
+	State *state = PyModule_GetState(PyType_GetModule(Py_TYPE(object)));
+	Channel *channel;
+	char *payload;
+	Py_ssize_t size;
+	uint32_t timestamp, sequence;
+
+	if (count != 5 || !PyObject_TypeCheck(arguments[0], (PyTypeObject *)state->channel_type))
+		return refuse("send_packet takes channel, payload, timestamp, sequence and address");
+	channel = (Channel *)arguments[0];
+	if (PyBytes_AsStringAndSize(arguments[1], &payload, &size) < 0 || !read_u32(arguments[2], &timestamp) ||
+	    !read_u32(arguments[3], &sequence) || !find_address(channel, arguments[4]))
+		return NULL;
+	if (self->waiting == BATCH)
+		flush(self);
+	if (!packet_seal(channel->cipher, channel->ssrc, timestamp, sequence, (uint8_t *)payload, (size_t)size,
+			 self->sealed[self->waiting]))
+		return refuse("the payload is too long, or the cipher failed");
+	self->to[self->waiting] = channel->to;
+	self->out_parts[self->waiting] = (struct iovec){self->sealed[self->waiting], (size_t)size + HEADER_SIZE};
+	self->waiting++;
+	Py_RETURN_NONE;
+}
+
 static PyObject *plane_flush(PyObject *object, PyObject *unused)
 {
 	(void)unused;
@@ -427,6 +491,8 @@ static PyMethodDef plane_methods[] = {
 	{"channel", plane_channel, METH_VARARGS, "Return the channel of a key and an ssrc."},
 	{"receive", plane_receive, METH_VARARGS, "Return what came, at most so many datagrams."},
 	{"send", (PyCFunction)(void (*)(void))plane_send, METH_FASTCALL, "Send a datagram at the next flush."},
+	{"send_packet", (PyCFunction)(void (*)(void))plane_send_packet, METH_FASTCALL,
+	 "Seal a payload and send it at the next flush."},
 	{"flush", plane_flush, METH_NOARGS, "Send what waits."},
 	{"counts", plane_counts, METH_NOARGS, "Return what was dropped since the last call, None if nothing was."},
 	{"close", plane_close, METH_NOARGS, "Forget the socket and all channels."},

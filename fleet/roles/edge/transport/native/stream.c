@@ -61,13 +61,25 @@ bool packet_seal(EVP_CIPHER_CTX *cipher, uint32_t ssrc, uint32_t timestamp, uint
 	return cipher_run(cipher, out, payload, size, out + HEADER_SIZE);
 }
 
+static bool pace_allows(const struct pace *pace, double now)
+{
+	return pace->due - now <= pace->most;
+}
+
+static void pace_add(struct pace *pace, double now)
+{
+	pace->due = (pace->due > now ? pace->due : now) + pace->step;
+}
+
 /* What can be seen without the key. */
 static bool looks_usual(const struct usual *usual, const struct header *header, const struct sockaddr_in *from, double now)
 {
 	return header->flags == 0 && usual->newest < UINT32_MAX && header->sequence == usual->newest + 1 &&
 	       from->sin_family == AF_INET && from->sin_port == usual->address.sin_port &&
 	       from->sin_addr.s_addr == usual->address.sin_addr.s_addr && header->length > 0 &&
-	       header->length <= LARGEST_PAYLOAD && now - usual->last_but_one <= usual->live_seconds;
+	       header->length <= LARGEST_PAYLOAD && header->sequence <= usual->highest &&
+	       now - usual->last_but_one <= usual->live_seconds && pace_allows(&usual->pace, now) &&
+	       pace_allows(&usual->allowance, now);
 }
 
 bool usual_take(struct usual *usual, EVP_CIPHER_CTX *cipher, const struct header *header, const uint8_t *datagram,
@@ -82,5 +94,7 @@ bool usual_take(struct usual *usual, EVP_CIPHER_CTX *cipher, const struct header
 	usual->newest = header->sequence;
 	usual->last_but_one = usual->last;
 	usual->last = now;
+	pace_add(&usual->pace, now);
+	pace_add(&usual->allowance, now);
 	return true;
 }

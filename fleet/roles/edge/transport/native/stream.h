@@ -1,7 +1,8 @@
 /* The usual packet of a stream: what may be used without asking Python. Needs neither Python nor a socket.
  *
- * Python decides where a device is, and what its packets look like (uplink_stream.py). It tells `struct usual` the result.
- * `usual_take` accepts a datagram only if Python would have accepted it at once, and changes nothing otherwise. */
+ * Python decides where a device is, and what its packets look like (uplink_stream.py). It tells `struct usual` the result,
+ * and reads there how far the device has come. `usual_take` accepts a datagram only if Python would have accepted it at
+ * once, and changes nothing otherwise. */
 
 #ifndef FLEET_NATIVE_STREAM_H
 #define FLEET_NATIVE_STREAM_H
@@ -28,7 +29,14 @@ struct header {
 	uint32_t sequence;
 };
 
-/* What the next packet of a stream has to look like. */
+/* fleet/roles/edge/transport/packet_pace.py: PacketPace */
+struct pace {
+	double due;
+	double step;
+	double most;
+};
+
+/* What the next packet of a stream has to look like: fleet/roles/edge/transport/datagrams.py: Expected */
 struct usual {
 	bool on;
 	struct sockaddr_in address;
@@ -37,6 +45,9 @@ struct usual {
 	double live_seconds;
 	double last;
 	double last_but_one;
+	struct pace pace;
+	struct pace allowance;
+	uint32_t highest;
 };
 
 /* False if the datagram is too short, has another type, or its length field is wrong. */

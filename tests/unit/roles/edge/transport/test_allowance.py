@@ -9,7 +9,7 @@ def admit(one: Allowance, packets: int, now: float, first: int = 1) -> list[str 
     for number in range(first, first + packets):
         answers.append(one.refuse(number, now))
         if answers[-1] is None:
-            one.tokens -= 1
+            one.pace.add(now)
     return answers
 
 

@@ -8,13 +8,17 @@ from random import Random
 import pytest
 
 from fleet.roles.edge.transport import datagrams
-from fleet.roles.edge.transport.datagrams import Address, Datagrams, Usual, open_datagrams
+from fleet.roles.edge.transport.datagrams import Address, Datagrams, Expected, Usual, open_datagrams
+from fleet.roles.edge.transport.packet_pace import Terms
 from fleet.wire.packet import Channel
 from tests.fuzz.native_targets import HOST, check_batches, make_batches
 from tests.support.datagram_arrival import deliver
 from tests.support.socket_forms import NATIVE_FORMS
 
 KEY = bytes(range(16))
+IN_TIME: Terms = (1.0, 0.05, 0.2)
+EARLY: Terms = (1.3, 0.05, 0.2)
+"""A packet at 1.0 comes too early."""
 
 
 class Loopback:
@@ -104,6 +108,20 @@ def test_both_forms_seal_and_open_alike(loopback: Loopback) -> None:
         assert channel.open(sealed) == bytes(size)
 
 
+def test_packets_are_sealed_and_sent_wherever_the_device_is(loopback: Loopback) -> None:
+    plain, channel, here = Channel(KEY, 7), loopback.form.channel(KEY, 7), loopback.device.getsockname()
+    sent = [(bytes(number % 9 + 1), 60 * number, number) for number in range(1, 151)]
+    for packet in sent:
+        loopback.form.send_packet(channel, *packet, here)
+    loopback.form.flush()
+    assert loopback.hear(len(sent)) == [plain.seal(*packet) for packet in sent]
+    loopback.form.send_packet(channel, b"elsewhere", 1, 151, (HOST, 9))
+    loopback.form.send(b"between", here)
+    loopback.form.send_packet(channel, b"back", 1, 152, loopback.device.getsockname())
+    loopback.form.flush()
+    assert loopback.hear(2) == [b"between", plain.seal(b"back", 1, 152)]
+
+
 @pytest.mark.parametrize("loopback", [form for form in NATIVE_FORMS if form], indirect=True)
 def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> None:
     plain, channel = Channel(KEY, 7), loopback.form.channel(KEY, 7)
@@ -114,12 +132,22 @@ def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> 
         header = b"\1" + bytes((flags,)) + len(payload).to_bytes(2) + (7).to_bytes(4) + bytes(4) + sequence.to_bytes(4)
         return header + plain.open(header + payload)
 
-    def expect(newest: int, first: int = 0x58, address: Address | None = None) -> None:
-        channel.expect(address or loopback.device.getsockname(), first, newest, 1.0, 1.0, 0.6)
+    def expect(
+        newest: int,
+        first: int = 0x58,
+        address: Address | None = None,
+        paces: tuple[Terms, Terms] = (IN_TIME, IN_TIME),
+        highest: int = 99,
+    ) -> None:
+        home = address or loopback.device.getsockname()
+        channel.expect(Expected(home, first, newest, 1.0, 1.0, 0.6, *paces, highest))
 
     expect(4)
     loopback.send(packet(5), packet(6))
+    assert channel.progress() is None
     assert loopback.read(1.5) == [(7, 5, 0, b"\x58audio"), (7, 6, 0, b"\x58audio")]
+    assert channel.progress() == (6, 1.5, 1.5, 1.5 + 2 * 0.05, 1.5 + 2 * 0.05)
+    assert channel.progress() is None, "no more since then"
     for unusual in (packet(4), packet(6), packet(5, 0x48), packet(5, flags=0x80)):
         expect(4)
         # What follows has to wait for what Python says of it.
@@ -134,6 +162,10 @@ def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> 
     expect(4, first=0x59)
     loopback.send(packet(5, 0x59))
     assert loopback.read(1.0) == [packet(5, 0x59)], "several frames"
+    for paces, highest in (((EARLY, IN_TIME), 99), ((IN_TIME, EARLY), 99), ((IN_TIME, IN_TIME), 4)):
+        expect(4, paces=paces, highest=highest)
+        loopback.send(packet(5))
+        assert loopback.read(1.0) == [packet(5)], "before its time"
     for end in (channel.stop, channel.close):
         expect(4)
         end()

@@ -2,12 +2,12 @@ import asyncio
 import math
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from fleet.roles.edge.transport.datagrams import Address, Usual
+from fleet.roles.edge.transport.datagrams import Address, Received, Usual
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, tick_of
@@ -24,11 +24,10 @@ class Taker:
     def __init__(self, taken: list[tuple[bytes, Address]]) -> None:
         self._taken = taken
 
-    def receive(self, datagram: bytes, address: Address, now: float) -> None:
-        self._taken.append((datagram, address))
-
-    def receive_usual(self, usual: Usual, now: float) -> None:
-        raise AssertionError("no stream was opened")
+    def take(self, items: Iterable[Received | Usual], now: float) -> None:
+        for item in items:
+            assert len(item) == 2, "no stream was opened"
+            self._taken.append(item)
 
 
 @contextmanager
