@@ -11,6 +11,9 @@ from fleet.ground.metrics import providers
 
 log = logging.getLogger(__name__)
 
+_INSIST_SECONDS = 2.0
+"""Pause before work that goes on is cancelled again."""
+
 Ended = asyncio.Future[Exception | None]
 """The end of isolated work: its failure, or None."""
 
@@ -120,6 +123,30 @@ async def finish(what: str, work: Coroutine[None, None, None]) -> None:
     while not task.done():
         try:
             await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled:
+        raise cancelled
+    task.result()
+
+
+async def end_with_caller(what: str, work: Coroutine[None, None, None]) -> None:
+    """Run a coroutine in a task of its own; if the caller is cancelled, cancel that until it has ended.
+
+    For work in libraries: anyio loses a cancellation that comes as one of its scopes ends, and others wait for a server
+    while they clean up.
+
+    Args:
+        what: Names the task.
+        work: May lose some cancellations, but not all.
+    """
+    task = asyncio.get_running_loop().create_task(work, name=what)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        if cancelled:
+            task.cancel()
+        try:
+            await asyncio.wait([task], timeout=_INSIST_SECONDS if cancelled else None)
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled:

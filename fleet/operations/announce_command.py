@@ -13,6 +13,7 @@ from fleet.operations.connect import operation, read_mac
 from fleet.operations.control_access import open_control
 from fleet.operations.dry_runs import skip_lines
 from fleet.operations.inputs import checked
+from fleet.operations.job_options import read_share
 from fleet.operations.jobs_table import JobScreen
 from fleet.operations.json_output import AsJson, print_result
 from fleet.wire.announcements import USUAL_WAYS
@@ -33,13 +34,14 @@ async def announce(  # noqa: PLR0913 - the arguments are the command line
     quiet: Annotated[str, typer.Option(help="Hours of the device's day in which it is left alone: 22:00-07:00.")] = "",
     expires: Annotated[int, typer.Option(help="Seconds after which unreached devices are given up.")] = 3600,
     rate: Annotated[float, typer.Option(help="Devices a second.")] = 100,
+    halt: Annotated[str, typer.Option(help="Share of failures at which it halts; 100% for never.")] = "10%",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show who would be told, and how.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Show its progress until it is over.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Tell devices a text, also idle ones: spoken, played (firmware 2.5) or shown. Exit code 1: not all were told."""
     asked = {"text": text, "language": language, "quiet": quiet, "expires_seconds": expires, "rate": rate}
-    asked |= {"ways": [one.strip() for one in ways.split(",")]}
+    asked |= {"ways": [one.strip() for one in ways.split(",")], "halt_share": read_share(halt)}
     asked |= {"device": read_mac(device)} if device else {}
     asked |= {"query": query} if query is not None else {}
     request = checked(AnnouncementRequest, asked)

@@ -116,7 +116,7 @@ class AnnouncementsExperiment(Experiment[AnnouncementFigures]):
         Raises:
             Unavailable: It takes too long.
         """
-        asked = AnnouncementRequest(text=TEXT, query=QUERY, rate=self.rate, window=WINDOW)
+        asked = AnnouncementRequest(text=TEXT, query=QUERY, rate=self.rate, window=WINDOW, halt_share=1.0)
         made = await site.client.send(announcements.create(asked))
         clock = asyncio.get_running_loop().time
         until = clock() + _END_SECONDS + self.devices / self.rate * _SLOWER

@@ -12,6 +12,8 @@ from fleet.workbench.local_servers import module_command
 from tests.support.patience import API_STORE, GATEWAY, MQTT, TURNS, WORKER
 from tests.support.patient_fleet import REDIS_SECONDS, be_patient
 
+COMMAND = (sys.executable, "-m", "tests.support.patient_module")
+"""What runs a module in this way, in place of `module_command.RUN_MODULE`."""
 LATE = {
     "fleet api": API_STORE,
     # With the time after which others take an edge for dead, also that after which it does itself.
@@ -30,7 +32,7 @@ def run(module: str, *words: str) -> None:
         setattr(import_module(name), constant, REDIS_SECONDS)
     be_patient()
     keys.EDGE_SECONDS = round(REDIS_SECONDS)
-    module_command.through = ["tests.support.patient_module"]
+    module_command.RUN_MODULE = COMMAND
     sys.argv = [module, *words]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

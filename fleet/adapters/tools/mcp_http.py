@@ -17,6 +17,9 @@ _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 300.0
 """Longest silence on a stream of events; after it the SDK reconnects."""
 
+_END_SECONDS = 5.0
+"""Longest wait for the answer to the end of a session: a server that hangs delays no new connection."""
+
 Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 
 
@@ -35,10 +38,16 @@ async def open_http(address: HttpTransport) -> AsyncIterator[Streams]:
             on_piece=slow_down,
             headers=address.headers,
             timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
+            event_hooks={"request": [_limit_end]},
         ) as client,
         streamable_http_client(address.url, http_client=client, max_sse_event_size=LARGEST_MESSAGE) as streams,
     ):
         yield streams
+
+
+async def _limit_end(request: httpx2.Request) -> None:
+    if request.method == "DELETE":
+        request.extensions = {**request.extensions, "timeout": httpx2.Timeout(_END_SECONDS).as_dict()}
 
 
 def _largest(response: httpx2.Response) -> int | None:

@@ -18,7 +18,7 @@ from fleet.adapters.tools.mcp_config import Server, StdioTransport
 from fleet.adapters.tools.tool import failed
 from fleet.core.server_tools import ServerResult
 from fleet.ground.errors import Unavailable
-from fleet.ground.tasks import Backoff, isolate, keep_running, single_exception
+from fleet.ground.tasks import Backoff, end_with_caller, isolate, keep_running, single_exception
 from fleet.wire.mcp import LARGEST_RESULT, ToolSpec, clip, parse_page, parse_result
 
 log = logging.getLogger(__name__)
@@ -114,11 +114,15 @@ class McpServer:
     async def _attempt(self) -> None:
         began = self._clock()
         self._reason = "the connection failed"
-        # A library may raise any exception: `isolate` logs it, and only this attempt ends.
-        await isolate(f"MCP server {self.name}", self._connect())
+        # A library may raise any exception: `isolate` logs it, and only this attempt ends. It may also lose our end.
+        what = f"MCP server {self.name}"
+        await end_with_caller(what, self._isolated(what))
         if self._clock() - began > STEADY_SECONDS:
             self._backoff.reset()
         raise Unavailable(self._reason)
+
+    async def _isolated(self, what: str) -> None:
+        await isolate(what, self._connect())
 
     async def _connect(self) -> None:
         try:

@@ -33,6 +33,9 @@ GOODBYE_SECONDS = 2.0
 """Time for the shards to say goodbye to the sessions of an edge that ends."""
 NOTICE_SECONDS = 1.5
 """Time in which workers may still open sessions on an edge that drains: they read the announcements once a second."""
+HEARING_SECONDS = 6.0
+"""Longest time in which an edge that ends keeps a session in which nobody speaks, because it stood still: it reads what
+came meanwhile at once, but one that stands still again and again would never end that session."""
 STOPPED_SECONDS = 3.0
 """Time between two checks that means that the process or its machine was stopped: speech meanwhile was lost."""
 RECOVERY_SECONDS = 2.0
@@ -121,21 +124,24 @@ class Edge:
 
         The sessions' shards say goodbye. When `run` is cancelled, it says goodbye to the devices that are left, and to
         all devices if `seconds` is 0. A worker that has not read the announcement yet may open more sessions; they end
-        in the same way. An edge that has just stood still first hears what was said meanwhile.
+        in the same way. An edge that has just stood still first hears what was said meanwhile, for `HEARING_SECONDS`.
         """
         if not seconds:
             return
         clock = asyncio.get_running_loop().time
         noticed, deadline = clock() + min(seconds, NOTICE_SECONDS), clock() + seconds
         ended: set[str] = set()
+        quiet: dict[str, float] = {}
+        """Since when nobody speaks in a session."""
         stalls = self._services.stalls
         while self._services.tasks.open and clock() < (deadline + GOODBYE_SECONDS if len(self._registry) else noticed):
-            stalls.beat(clock())
-            unheard = bool(stalls.waited(clock()))
+            stalls.beat(now := clock())
             for session in self._registry:
-                idle = not session.busy and not unheard
-                if session.opened.session not in ended and (idle or clock() >= deadline):
-                    ended.add(session.opened.session)
+                name = session.opened.session
+                since = quiet[name] = now if session.busy else quiet.get(name, now)
+                heard = not stalls.waited(now) or now - since >= HEARING_SECONDS
+                if name not in ended and ((heard and not session.busy) or now >= deadline):
+                    ended.add(name)
                     session.shut_down()
             await asyncio.sleep(0.05)
 

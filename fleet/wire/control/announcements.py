@@ -6,7 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model
 
 from fleet.wire.announcements import LONGEST_TEXT, USUAL_WAYS, Way
 from fleet.wire.control.device_texts import Mac, QueryText
-from fleet.wire.control.jobs import LONGEST_LIFE, Job, JobPreview, SkipCount, hours
+from fleet.wire.control.jobs import LONGEST_LIFE, Job, JobPreview, Share, SkipCount, hours
 from fleet.wire.control.shapes import NUMBER, Shape
 
 
@@ -34,6 +34,9 @@ class AnnouncementRequest(Shape):
     """Devices a second."""
     window: Annotated[int, Field(ge=1, le=10_000), NUMBER] = 5_000
     """Devices that are told at a time."""
+    halt_share: Share = 0.1
+    """It halts when more of its recent outcomes are failures: nobody knows whether the device was told. 1: never.
+    Devices that are away or busy are no failures."""
 
     @model_validator(mode="after")
     def _one_target(self) -> "AnnouncementRequest":

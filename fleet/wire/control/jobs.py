@@ -15,7 +15,7 @@ from fleet.wire.job_states import Collected, ExecutionState, JobKind, JobState
 MOST_STAGES = 10
 LONGEST_LIFE = 90 * 24 * 3600
 _QUIET = re.compile(r"(?:(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d)?", re.ASCII)
-_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), NUMBER]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), NUMBER]
 _Seconds = Annotated[int, Field(ge=0, le=LONGEST_LIFE), NUMBER]
 
 
@@ -37,7 +37,7 @@ class JobStage(Shape):
     share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), NUMBER] | None = None
     count: Annotated[int, Field(ge=1, le=10_000_000), NUMBER] | None = None
     query: Annotated[QueryText, Field(min_length=1)] | None = None
-    min_success: _Share = 0.95
+    min_success: Share = 0.95
     """Least share of successes with which the next stage begins; below it the job halts."""
     min_sample: Annotated[int, Field(ge=1, le=100_000), NUMBER] = 20
     """Outcomes with which it is judged though devices still wait; a smaller stage is judged at its end."""
@@ -61,7 +61,7 @@ class JobPolicy(Shape):
     """Devices a second."""
     window: Annotated[int, Field(ge=1, le=10_000), NUMBER] = 50
     """Devices under way at a time. It bounds the harm."""
-    halt_share: _Share = 0.1
+    halt_share: Share = 0.1
     """The job halts when more of its recent outcomes are failures; unknown ones are."""
     halt_sample: Annotated[int, Field(ge=1, le=100_000), NUMBER] = 20
     """Outcomes without which it does not halt for that."""

@@ -2,10 +2,10 @@
 
 import sys
 
-through: list[str] = []
-"""A module that runs the other ones; tests name one that lets them wait longer for each other."""
+RUN_MODULE: tuple[str, ...] = (sys.executable, "-m")
+"""Runs the module that is named next, with this Python."""
 
 
 def module_command(module: str, *words: str) -> list[str]:
     """Return the command line of a module with these arguments."""
-    return [sys.executable, "-m", *through, module, *words]
+    return [*RUN_MODULE, module, *words]

@@ -255,6 +255,17 @@ def test_an_announcement_shows_who_would_be_told_and_how_before_its_button_works
     assert not [one for one in site.run(site.ask("GET /v1/jobs"))["items"] if one["name"] == "Hi"]
 
 
+def test_an_announcement_halts_when_its_maker_says_so(page: Page, site: ConsoleSite) -> None:
+    go(page, "#/announcements")
+    page.get_by_label("Text", exact=True).fill("Hello there")
+    expect(page.get_by_label("Halt above (% failures)")).to_have_value("10")
+    page.get_by_label("Halt above (% failures)").fill("30")
+    press(page.get_by_role("button", name="Announce"))
+    expect(page.get_by_role("heading", name="Hello there")).to_be_visible()
+    (made,) = [one for one in site.run(site.ask("GET /v1/jobs"))["items"] if one["name"] == "Hello there"]
+    assert made["policy"]["halt_share"] == 0.3
+
+
 def test_every_number_of_the_overview_leads_to_its_list(page: Page, site: ConsoleSite) -> None:
     site.run(site.let("turn.failed", turn="f1", session="f", user="x", answer=""))
     stats = page.locator(".stat")

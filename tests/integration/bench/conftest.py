@@ -7,6 +7,7 @@ import pytest
 
 from fleet.workbench.bench.usage import CpuMeter, Measured
 from fleet.workbench.local_servers import module_command
+from tests.support.patient_module import COMMAND
 
 T = TypeVar("T")
 
@@ -31,4 +32,4 @@ def _rest_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _roles_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_command, "through", ["tests.support.patient_module"])
+    monkeypatch.setattr(module_command, "RUN_MODULE", COMMAND)

@@ -11,6 +11,7 @@ from fleet.workbench.cluster.check.run import CheckOptions, check
 from fleet.workbench.conformance.own_server import steered
 from fleet.workbench.local_servers import module_command
 from tests.support.patience import lengthen
+from tests.support.patient_module import COMMAND
 from tests.support.sim_stage import patient
 
 CHECK = "fleet.workbench.cluster.check"
@@ -31,7 +32,7 @@ MODELS = {"llm_timeout": 480.0, "llm_silence_seconds": 240.0, "asr_timeout": 240
 def calm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let users, devices and processes wait longer for each other: only what gets lost counts."""
     lengthen(monkeypatch, WAITS)
-    monkeypatch.setattr(module_command, "through", ["tests.support.patient_module"])
+    monkeypatch.setattr(module_command, "RUN_MODULE", COMMAND)
     monkeypatch.setattr(run, "_PROFILE", patient(run._PROFILE))
     monkeypatch.setattr(
         run, "steered", lambda models: {**steered(models), **MODELS, "lease_seconds": 30.0, "drain_seconds": 60.0}

@@ -1,5 +1,6 @@
 """Announcements over the REST API and as a command, with both kinds of database."""
 
+import itertools
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 
@@ -9,6 +10,7 @@ from fleet.adapters.redis.shards.job_calls import JobCalls
 from fleet.adapters.redis.shards.operator_calls import CallState
 from fleet.adapters.sql.audit_rows import AuditFilter, AuditRows
 from fleet.adapters.sql.event_rows import StoredEvent
+from fleet.adapters.sql.job_rows import JobRow
 from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.client import announcements, jobs
 from fleet.client.call import Call, ClientError
@@ -17,7 +19,7 @@ from fleet.ground.errors import Unavailable
 from fleet.roles.control.access import milliseconds
 from fleet.wire.announcements import TOOL
 from fleet.wire.control.announcements import AnnouncementRequest
-from fleet.wire.operator_calls import AWAKE_LATER, OperatorCall
+from fleet.wire.operator_calls import AWAKE_LATER, IN_SESSION, LATE, OFFLINE, OperatorCall
 from tests.support.command_line import CommandLine, command_line
 from tests.support.control_operator import Operator
 from tests.support.control_server import FULL, STRANGER, ControlStage
@@ -201,11 +203,40 @@ async def test_a_stop_without_redis_is_done_and_what_was_handed_over_is_taken_ba
     assert await site.queues.is_recalled(call.device, call.call)
 
 
+async def test_one_that_fails_halts_as_other_jobs_do_unless_it_was_to_go_on(
+    site: JobSite, client: AsyncFleetClient
+) -> None:
+    await site.add_devices(60)
+
+    async def announce(**fields: object) -> JobRow:
+        made = await client.send(announcements.create(asked(window=5, **fields)))
+        await site.prepare()
+        return await site.run(made.job.id, lambda call: ("unknown" if call.device[-1] in "05a" else "ok", "gone"))
+
+    halted = await announce()
+    assert (halted.state, halted.policy["halt_share"]) == ("halted", 0.1)
+    assert halted.counts["queued"] >= 30, "a window and a sample of devices are told at most"
+    assert (await announce(halt_share=0.5)).state == "done"
+
+
+async def test_devices_that_are_away_or_busy_let_none_halt_and_are_told_later(
+    site: JobSite, client: AsyncFleetClient
+) -> None:
+    macs = await site.add_devices(60)
+    made = await client.send(announcements.create(asked()))
+    await site.prepare()
+    reasons = dict(zip(macs, itertools.cycle((OFFLINE, IN_SESSION, LATE)), strict=False))
+    left = await site.run(made.job.id, lambda call: ("not_sent", reasons[call.device]))
+    assert (left.state, left.counts["waiting"], left.counts["timed_out"]) == ("running", 60, 0)
+    assert {one.mac: one.text for one in await site.executions(made.job.id)} == reasons
+
+
 async def test_the_command_announces(site: JobSite, stage: ControlStage, fleet: CommandLine) -> None:
     macs = await site.add_devices(2)
     operator = Operator(fleet, stage)
-    shown = await operator.row("announce", TEXT, "--device", macs[0], "--ways", "notify,alert")
+    shown = await operator.row("announce", TEXT, "--device", macs[0], "--ways", "notify,alert", "--halt", "20%")
     assert shown["job"]["arguments"]["ways"] == ["notify", "alert"]
+    assert shown["job"]["policy"]["halt_share"] == 0.2
 
 
 def _volume() -> "jobs.JobRequest":

@@ -113,6 +113,12 @@ async def test_changes_of_a_tenant_wait_for_each_other_in_one_process_but_not_fo
     await site.ask(f"POST /v1/groups/{group}/members:add", macs=MACS, most=6)
 
 
+async def test_nothing_is_kept_of_a_tenant_whose_changes_are_made(site: AgentSite) -> None:
+    ann, group = await site.agent("ann"), await site.group("g", *MACS[:2])
+    await site.assign(ann, group=group)
+    assert not site.stage.services.rules._turns
+
+
 async def test_the_name_of_a_group_counts_where_the_query_of_another_group_names_it(site: AgentSite) -> None:
     ann, group, rest = await site.agent("ann"), await site.group("vip", *MACS[:4]), await site.group("x", *MACS)
     assert await site.preview_group(group) == (0, {})

@@ -13,7 +13,7 @@ import pytest
 from fleet.ground.errors import Unavailable
 from fleet.workbench.sim.conversation import Script, converse
 from fleet.workbench.sim.device import SimDevice
-from fleet.workbench.sim.profiles.profile import PROFILES, Dialect, Profile
+from fleet.workbench.sim.profiles.profile import PROFILES, Dialect, Mode, Profile
 from fleet.workbench.sim.records.turns import Turn
 from fleet.workbench.sim.runtime.state import State
 from tests.support import sim_stage
@@ -272,6 +272,22 @@ async def test_only_a_goodbye_with_the_live_session_closes(server: ScriptedServe
         assert await device.until(240, lambda: device.state is State.IDLE)
         assert device.session == ""
         assert not [message for message in server.messages if message["type"] == "goodbye"]
+
+
+@pytest.mark.requirement("XZ-049")
+@pytest.mark.parametrize("goodbye_first", [True, False])
+@pytest.mark.parametrize("mode", ["auto", "manual", "realtime"])
+async def test_tts_stop_and_goodbye_lead_to_idle_in_either_order(
+    server: ScriptedServer, mode: Mode, *, goodbye_first: bool
+) -> None:
+    async with talking(server, replace(QUICK, mode=mode)) as device:
+        await start_speech(server, device)
+        kinds = ["goodbye", "tts"] if goodbye_first else ["tts", "goodbye"]
+        for kind in kinds:
+            server.send(type=kind, session_id=server.session, **({"state": "stop"} if kind == "tts" else {}))
+        starts = await starts_after_all_is_handled(server)
+        assert (device.state, device.session) == (State.IDLE, "")
+        assert starts == 1 or not goodbye_first, "after a goodbye, `tts stop` lets nobody listen"
 
 
 async def test_the_button_interrupts_and_waits_for_tts_stop(server: ScriptedServer) -> None:

@@ -1,9 +1,11 @@
 """Real MCP servers, good and bad ones, as child processes and over HTTP."""
 
 import asyncio
+import json
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,6 +175,64 @@ async def test_headers_are_sent_and_a_server_that_wants_others_is_no_harm(
         await until_offered(tools, "far_add")
         assert (await call(tools, "far_header", name="x-key")).value == {"result": "k"}
         assert not [name for name in names(tools) if name.startswith(("nobody", "wrong"))]
+
+
+async def test_the_end_comes_though_a_library_loses_it_and_waits_for_a_server(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = asyncio.Event()
+
+    @asynccontextmanager
+    async def lossy(_: object) -> AsyncIterator[mcp_http.Streams]:
+        tried.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        raise ExceptionGroup("the connection", [OSError()])
+        yield
+
+    monkeypatch.setattr(mcp_http, "open_http", lossy)
+    async with asyncio.timeout(PATIENCE), opened(nobody={"url": f"http://{LOOPBACK}:9/mcp"}):
+        await tried.wait()
+
+
+async def test_a_server_that_does_not_answer_the_end_of_its_session_delays_nothing(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_http, "_END_SECONDS", 0.1)
+    over = asyncio.Event()
+    requests: list[str] = []
+    served: list[asyncio.Task[None]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.extend(task for task in [asyncio.current_task()] if task)
+        with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                size = re.search(r"content-length: (\d+)", head)
+                body = await reader.readexactly(int(size[1])) if size else b"{}"
+                requests.append(head.split()[0])
+                asked = json.loads(body)
+                result: dict[str, object] = {}
+                if asked.get("method") == "initialize":
+                    about = {"name": "s", "version": "1"}
+                    result = {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": about}
+                elif requests[-1] != "post":
+                    await over.wait()
+                text = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "result": result})
+                more = f"content-type: application/json\r\nmcp-session-id: s\r\ncontent-length: {len(text)}\r\n\r\n"
+                writer.write(f"HTTP/1.1 200 OK\r\n{more}{text}".encode())
+
+    server = await asyncio.start_server(serve, LOOPBACK, 0)
+    try:
+        port = server.sockets[0].getsockname()[1]
+        async with asyncio.timeout(PATIENCE), opened(hung={"url": f"http://{LOOPBACK}:{port}/mcp"}):
+            # Its list of tools is none, so that the connection ends, and is made again.
+            while requests.count("delete") < 2:
+                await asyncio.sleep(0.02)
+    finally:
+        over.set()
+        server.close()
+        await asyncio.wait(served, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("kind", ["program", "address"])

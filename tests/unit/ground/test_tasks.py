@@ -1,10 +1,11 @@
 import asyncio
 import logging
+from contextlib import suppress
 
 import pytest
 
 from fleet.ground.errors import Fenced, Unavailable
-from fleet.ground.tasks import Backoff, finish, isolate, keep_running, running
+from fleet.ground.tasks import Backoff, end_with_caller, finish, isolate, keep_running, running
 
 
 async def fail(error: Exception) -> None:
@@ -88,3 +89,47 @@ async def test_a_failure_of_what_must_be_finished_comes_out() -> None:
 
     with pytest.raises(ValueError, match="x"):
         await finish("work", work())
+
+
+async def test_work_that_loses_cancellations_or_waits_while_it_cleans_up_ends_with_its_caller() -> None:
+    lost = 0
+
+    async def work() -> None:
+        nonlocal lost
+        while lost < 3:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                lost += 1
+        with suppress(OSError):
+            await asyncio.Event().wait()
+
+    async def caller() -> None:
+        await end_with_caller("work", work())
+        pytest.fail("it was cancelled")
+
+    task = asyncio.create_task(caller())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task], timeout=60)
+    assert task.cancelled()
+    assert lost == 3
+
+
+async def test_work_that_has_lost_the_cancellation_and_returned_leaves_its_caller_cancelled() -> None:
+    async def work() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(keep_running("work", lambda: end_with_caller("work", work())))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task], timeout=60)
+    assert task.cancelled()
+
+
+async def test_a_failure_of_what_ends_with_its_caller_comes_out() -> None:
+    with pytest.raises(ValueError, match="x"):
+        await end_with_caller("work", fail(ValueError("x")))

@@ -1,10 +1,10 @@
 """Changes of which devices have which agent: what is counted before one still holds when it is made."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
+from weakref import WeakValueDictionary
 
 from fastapi import Request
 
@@ -34,7 +34,8 @@ class RuleChanges:
 
     def __init__(self, changes: Changes, database: Database) -> None:
         self._changes, self._database = changes, database
-        self._turns: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        """By tenant; a lock lives while a change has it or waits for it."""
 
     @asynccontextmanager
     async def begin(self, request: Request, check: Callable[[], Awaitable[None]]) -> AsyncIterator[OpenChange]:
@@ -49,7 +50,7 @@ class RuleChanges:
             Unavailable: The database does not answer, or others of the tenant take too long.
         """
         tenant = principal_of(request).tenant
-        turn = self._turns[tenant]
+        turn = self._turns.setdefault(tenant, asyncio.Lock())
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await turn.acquire()

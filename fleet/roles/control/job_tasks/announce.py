@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.job_calls import JobCalls
@@ -11,7 +12,7 @@ from fleet.adapters.sql.job_executions import CallEnd
 from fleet.adapters.sql.job_rows import JobRow, JobRows
 from fleet.adapters.sql.mac_numbers import mac_text
 from fleet.ground.errors import Unavailable
-from fleet.roles.control.job_tasks.calls import CallTask, call_name
+from fleet.roles.control.job_tasks.calls import BUSY_MS, CallTask, call_name
 from fleet.wire.announcements import TOOL, DeviceAnnouncement
 from fleet.wire.operator_calls import OperatorCall
 
@@ -29,6 +30,10 @@ class AnnounceTask(CallTask):
         """Let devices that have the text, but were not told it yet, not be told it; their owners say so at once."""
         await self._calls.recall([(mac_text(one.mac), call_name(one.job, one.attempt)) for one in watched])
         return ()
+
+    def judge(self, end: CallEnd, now: int) -> CallEnd:
+        """Return the end; a device that had no time until now is told later, as one that is away."""
+        return replace(end, state="waiting", due=now + 2 * BUSY_MS) if end.state == "timed_out" else end
 
     def call(self, mac: str, name: str) -> OperatorCall:
         """Return the announcement to one device."""

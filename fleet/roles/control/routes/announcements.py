@@ -135,7 +135,7 @@ def _job(body: AnnouncementRequest, query: str, now: int, actor: str) -> NewJob:
     policy = JobPolicy(
         rate=body.rate,
         window=body.window,
-        halt_share=1.0,
+        halt_share=body.halt_share,
         idle={"speech", "wake"}.isdisjoint(body.ways),
         quiet=body.quiet,
         expires_seconds=body.expires_seconds,

@@ -102,6 +102,28 @@ async def test_an_edge_that_has_just_stood_still_first_hears_what_was_said_meanw
         assert ("speech_done" in stage.kinds()) is speaks
 
 
+async def test_an_edge_that_stands_still_again_and_again_does_not_hear_without_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with on_stage() as stage:
+        device = await stage.open()
+        await stage.listen()
+        await stage.hears(device)
+        device.say()
+        heard = await stage.heard()
+        monkeypatch.setattr(stage.edge._services.stalls, "waited", lambda _: 1.0)
+        async with draining(stage, 60):
+            await elapse(app.HEARING_SECONDS)
+            assert not dismissed(stage), "an answer is awaited"
+            await stage.speak(heard.turn, "A")
+            await stage.until(lambda: "speech_done" in stage.kinds())
+            await elapse(app.HEARING_SECONDS - 1)
+            assert not dismissed(stage), "the user may have spoken again since"
+            await elapse(1.1)
+            assert dismissed(stage)
+            await stage.send("session_closed")
+
+
 async def test_when_the_time_is_over_answers_are_cut_off_and_the_device_is_told() -> None:
     async with on_stage() as stage:
         device = await stage.open()

@@ -1,5 +1,5 @@
 // Texts that devices are told, also while they are idle. Each is a job.
-import { ask, bound, Card, Check, Empty, Fault, Field, go, Head, html, Loading, may, Note, say, Select, Submit, t,
+import { ask, bound, Card, Check, Empty, Fault, Field, go, Head, html, Loading, may, Note, NumberInput, say, Select, Submit, t,
   TextArea, TextInput, useSignal, useWork } from "../kit.js";
 import { Filter } from "../parts/filter.js";
 import { DryRun, JobTable, reached, useDryRun, useJobs } from "../parts/job-state.js";
@@ -19,8 +19,9 @@ export default function Announcements({ query }) {
 
 function Make({ query: given }) {
   const text = useSignal(""), query = useSignal(given), ways = useSignal(new Set(["speech", "notify", "alert"])),
-    life = useSignal("3600"), quiet = useSignal("");
-  const body = { query: query.value, ways: [...ways.value], quiet: quiet.value, expires_seconds: Number(life.value) };
+    life = useSignal("3600"), quiet = useSignal(""), halt = useSignal(10);
+  const body = { query: query.value, ways: [...ways.value], quiet: quiet.value, expires_seconds: Number(life.value),
+    halt_share: (halt.value ?? 10) / 100 };
   // What is said does not matter for who is told.
   const { preview, fresh, error } = useDryRun("POST /announcements:preview", { ...body, text: "a" }, ways.value.size > 0
     && QUIET.test(quiet.value));
@@ -39,7 +40,8 @@ function Make({ query: given }) {
         label=${t(`announcements.way.${way}`)} checked=${ways.value.has(way)}
         onValue=${(on) => { const after = new Set(ways.value); if (on) after.add(way); else after.delete(way); ways.value = after; }} />`)}</div>
       <div class="pair"><${Field} label=${t("life")}><${Select} ...${bound(life)} choices=${LIVES.map(([one, name]) => [one, t(`life.${name}`)])} /><//>
-        <${Field} label=${t("jobs.quiet")} hint=${t("jobs.quiet-hint")}><${TextInput} ...${bound(quiet)} pattern=${QUIET.source} placeholder="22:00-07:00" /><//></div>
+        <${Field} label=${t("jobs.quiet")} hint=${t("jobs.quiet-hint")}><${TextInput} ...${bound(quiet)} pattern=${QUIET.source} placeholder="22:00-07:00" /><//>
+        <${Field} label=${t("jobs.halt-field")} hint=${t("announcements.halt-hint")}><${NumberInput} min="0" max="100" required ...${bound(halt)} /><//></div>
       ${error?.code !== "bad-filter" && html`<${Fault} error=${error} />`}
       <${Submit} work=${work} icon="speaker" disabled=${!fresh || !reached(preview)}>${t("announcements.go")}<//></form></div><//>
     <${Card} title=${t("jobs.preview")}>${preview ? html`<${DryRun} of=${preview} />` : html`<${Loading} />`}<//></div>`;
