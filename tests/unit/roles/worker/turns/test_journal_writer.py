@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -123,6 +124,26 @@ async def test_of_a_turn_that_is_cancelled_when_its_edge_has_a_sentence_that_one
     await turn.writer.cut()
     [(_, _), (_, answer_kept)] = await turn.history()
     assert answer_kept.startswith(" ".join(heard)) and ("Two" in answer_kept) is (step == "remember")
+
+
+async def test_a_sentence_counts_before_it_is_shown_to_who_watches(
+    turn: OneTurn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, messages = asyncio.Event(), turn.speech.messages
+
+    async def show_and_wait(commands: Sequence[object]) -> None:
+        shown.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(messages, "show", show_and_wait)
+    answering = asyncio.get_running_loop().create_task(turn.writer.say("One. Two"))
+    await shown.wait()
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    assert turn.stage.spoken() == ["One."]
+    await turn.writer.cut()
+    assert [text.startswith("One.") for _, text in await turn.history()] == [False, True]
 
 
 async def test_the_end_of_a_turn_that_a_newer_one_replaced_is_not_sent(turn: OneTurn) -> None:
