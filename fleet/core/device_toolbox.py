@@ -11,6 +11,9 @@ from fleet.wire.mcp import ToolSpec
 MOST_KEPT: Final = 64
 LARGEST_KEPT: Final = 8_000
 """Characters of the offers of a toolbox that is kept; with their objects all take up to 10 MB."""
+LARGEST_LIST: Final = 16_384
+"""Bytes of JSON of the tools of a toolbox that is kept, also of those that are not offered. All turns share the objects
+of such a list; those of a longer one are made for each turn (`fleet.adapters.redis.devices.tools`)."""
 
 _kept: dict[tuple[int, ToolSource, ToolPolicy], tuple[tuple[ToolSpec, ...], Toolbox]] = {}
 """With the tools, by their identity: so long as they are here, no others have that."""
@@ -30,7 +33,7 @@ def device_toolbox(tools: tuple[ToolSpec, ...], source: ToolSource, gate: ToolGa
         return kept[1]
     offered = [tool for tool in tools if not is_for_users(tool, source)]
     box = Toolbox(offered, hides=lambda name: gate.hides(name, source))
-    if box.size <= LARGEST_KEPT:
+    if box.size <= LARGEST_KEPT and sum(len(tool.model_dump_json()) for tool in tools) <= LARGEST_LIST:
         _kept[key] = tools, box
         if len(_kept) > MOST_KEPT:
             del _kept[next(iter(_kept))]

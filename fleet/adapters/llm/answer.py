@@ -10,13 +10,16 @@ from pydantic import BaseModel, NonNegativeInt, ValidationError
 from fleet.adapters.llm.calls import MOST_CALLS, CallMerger, CallPiece
 from fleet.adapters.llm.reasoning import ThoughtFilter
 from fleet.core.ports import CallsAsked, LlmEvent, TextDelta, ThoughtDelta, TokensUsed, TokenUsage
+from fleet.wire.json_text import has_too_many_values, parsing_cost
 
 DONE = b"[DONE]"
 LARGEST = 200_000
 """Characters of text and calls in one answer: an hour of speech has 60,000; a model that never ends is cut off."""
-
+_PER_CHARACTER: Final = 256
+"""Bytes of chunks, as `parsing_cost` counts them, that are worth a character: a chunk with a word has about as many."""
 
 _ENDLESS = "wrote without an end"
+_UNREADABLE = "sent a chunk that cannot be read"
 
 
 class _Part(BaseModel):
@@ -125,11 +128,15 @@ class StreamedAnswer:
             plain = []
         if plain:
             self.chunks += 1
-            return self._write(plain[0].delta.content or "")
+            return self._write(plain[0].delta.content or "", cost=len(payload))
+        if has_too_many_values(payload):
+            # Each value of a chunk that is read by `_Chunk` costs two microseconds, during which nothing else runs.
+            self.fault = _UNREADABLE
+            return []
         try:
             chunk = _Chunk.model_validate_json(payload)
         except ValidationError:
-            self.fault = "sent a chunk that cannot be read"
+            self.fault = _UNREADABLE
             return []
         choice = chunk.choices[0] if chunk.choices else _Choice()
         if chunk.error or choice.error or choice.finish_reason == "error":
@@ -140,7 +147,7 @@ class StreamedAnswer:
             self._count(chunk.usage)
         # A whole message is complete, also without a finish reason.
         self.finished = self.finished or bool(choice.finish_reason) or choice.message is not None
-        return self._take(choice.delta or choice.message or _Delta())
+        return self._take(choice.delta or choice.message or _Delta(), parsing_cost(payload))
 
     def end(self) -> list[LlmEvent]:
         """Return the last events of a complete answer: held back text, then the calls."""
@@ -152,25 +159,25 @@ class StreamedAnswer:
             events.append(CallsAsked(calls))
         return events
 
-    def _take(self, delta: _Delta) -> list[LlmEvent]:
+    def _take(self, delta: _Delta, cost: int) -> list[LlmEvent]:
         for piece in delta.tool_calls or ():
             self._calls.add(piece)
         if self._calls.too_many:
             self.fault = f"asked for more than {MOST_CALLS} calls at once"
             return []
         reasoning = _string(delta.reasoning_content)
-        events = self._write(_text(delta), reasoning or _string(delta.reasoning))
+        events = self._write(_text(delta), reasoning or _string(delta.reasoning), cost=cost)
         self.thought += "" if self.fault else reasoning
         return events
 
-    def _write(self, text: str, reasoning: str = "") -> list[LlmEvent]:
+    def _write(self, text: str, reasoning: str = "", *, cost: int) -> list[LlmEvent]:
         if len(text) > LARGEST:
             self.fault = _ENDLESS
             return []
         said, thought = self._thoughts.feed(text)
         thought = reasoning + thought
-        # An empty chunk counts too: an endpoint may send them without an end.
-        self._written += max(1, len(said) + len(thought))
+        # An empty chunk counts too, and what is around the text: an endpoint may send them without an end.
+        self._written += max(1, len(said) + len(thought), cost // _PER_CHARACTER)
         if self._written + self._calls.size > LARGEST:
             self.fault = _ENDLESS
             return []

@@ -18,6 +18,10 @@ MOST_CALLS = 64
 """Calls that one message may hold; an agent runs 16 of them."""
 _CALL_SIZE = 100
 """Size of a call without any text."""
+_TAIL = 16
+"""Characters at the end of arguments in which their last brace stands, if they are complete."""
+_MOST_TRIED = 1_000_000
+"""Characters that are parsed to see where calls of one message end; each try parses all arguments so far."""
 
 
 class FunctionPiece(BaseModel):
@@ -57,6 +61,7 @@ class CallMerger:
         """Whether there are more calls than allowed; then further pieces are dropped."""
         self.extras: dict[str, dict[str, Any]] = {}
         """Extra fields of the finished calls, by their ids."""
+        self._tried = 0
 
     def add(self, piece: CallPiece) -> None:
         """Take the next piece."""
@@ -97,7 +102,7 @@ class CallMerger:
             known = self._last_of(piece)
         else:
             known = next((call for call in reversed(self._calls) if call.index == piece.index), None)
-        if known is None or _begins_another(known, piece, function):
+        if known is None or self._begins_another(known, piece, function):
             known = _Call(piece.index)
             self._calls.append(known)
             self.too_many = len(self._calls) > MOST_CALLS
@@ -108,14 +113,20 @@ class CallMerger:
         same = (call for call in self._calls if piece.id and call.id == piece.id)
         return next(same, self._calls[-1] if self._calls else None)
 
+    def _begins_another(self, call: _Call, piece: CallPiece, function: FunctionPiece) -> bool:
+        """Whether a piece that points to `call` is another call: some endpoints give all calls the index 0, or none."""
+        if piece.id and call.id:
+            return piece.id != call.id
+        if not function.name or not call.name:
+            return False
+        return function.name != call.name or (bool(function.arguments) and self._is_complete(call.arguments))
 
-def _begins_another(call: _Call, piece: CallPiece, function: FunctionPiece) -> bool:
-    """Whether a piece that points to `call` is another call: some endpoints give all calls the index 0, or none."""
-    if piece.id and call.id:
-        return piece.id != call.id
-    if not function.name or not call.name:
-        return False
-    return function.name != call.name or (bool(function.arguments) and is_object(call.arguments))
+    def _is_complete(self, arguments: str) -> bool:
+        """Whether these are all arguments of a call; not, if too much was parsed to find out."""
+        if not arguments[-_TAIL:].rstrip().endswith("}"):
+            return False
+        self._tried += len(arguments)
+        return self._tried <= _MOST_TRIED and is_object(arguments)
 
 
 def is_object(text: str) -> bool:

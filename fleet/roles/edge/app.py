@@ -91,7 +91,7 @@ class Edge:
             voice=voice,
             publisher=publisher,
             inboxes=inboxes,
-            outbox=NotificationQueue(inboxes, self.counters),
+            outbox=NotificationQueue(inboxes, self.counters, settings.edge_sessions),
             socket=AudioSocket(self._router, self.counters, stalls, native=settings.udp_native),
             stalls=stalls,
             tasks=BackgroundTasks(),

@@ -11,7 +11,10 @@ from fleet.wire.edge_messages import EdgeEvent
 log = logging.getLogger(__name__)
 
 LONGEST = 1024
-"""Events that wait; more are dropped and counted."""
+"""Events that wait at least; what is more is dropped and counted."""
+_OF_SESSION = 2
+"""Events of a session that ends: what was said of its answer, and that the shard is to say goodbye. An edge that stood
+still, or ends, has those of all sessions at once. Who gets no goodbye talks to nobody until the device gives up."""
 
 
 class NotificationQueue:
@@ -20,12 +23,13 @@ class NotificationQueue:
     Args:
         inboxes: Of the shards; a delivery is bounded in time.
         counters: Count events that were not delivered.
+        sessions: Most sessions of the edge.
     """
 
-    def __init__(self, inboxes: Inboxes, counters: Counter[str]) -> None:
+    def __init__(self, inboxes: Inboxes, counters: Counter[str], sessions: int = 0) -> None:
         self._inboxes = inboxes
         self._counters = counters
-        self._queue: asyncio.Queue[tuple[int, EdgeEvent]] = asyncio.Queue(LONGEST)
+        self._queue: asyncio.Queue[tuple[int, EdgeEvent]] = asyncio.Queue(max(LONGEST, _OF_SESSION * sessions))
 
     def put(self, shard: int, event: EdgeEvent) -> None:
         """Queue an event; it is dropped and counted if too many wait."""

@@ -84,6 +84,16 @@ async def test_who_asked_may_go_without_confusing_the_others(line: PipelinedConn
     assert await one(line, "ECHO", "mine") == "mine"
 
 
+@pytest.mark.parametrize(("unfit", "fault"), [("half a character: \ud800", UnicodeEncodeError), (None, TypeError)])
+async def test_command_that_cannot_be_written_gives_nobody_the_answer_of_another(
+    line: PipelinedConnection, unfit: object, fault: type[Exception]
+) -> None:
+    await one(line, "ECHO", "connected")
+    with pytest.raises(fault):
+        await line.ask([("ECHO", "fit"), ("ECHO", unfit)])
+    assert await one(line, "ECHO", "mine") == "mine"
+
+
 async def test_server_that_does_not_answer_is_given_up_and_asked_again_on_another_connection(
     pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from fleet.core import device_toolbox as module
-from fleet.core.device_toolbox import LARGEST_KEPT, MOST_KEPT, device_toolbox
+from fleet.core.device_toolbox import LARGEST_KEPT, LARGEST_LIST, MOST_KEPT, device_toolbox
 from fleet.core.tool_gate import ToolGate
 from fleet.core.tool_policy import read_policy
 from fleet.wire.mcp import ToolSpec
@@ -44,3 +44,14 @@ def test_few_and_small_ones_are_kept() -> None:
     assert device_toolbox(lists[0], "device", ToolGate()) is not boxes[0]
     large = tools(*(f"self.t{number}" for number in range(9)), description="x" * (LARGEST_KEPT // 8))
     assert device_toolbox(large, "device", ToolGate()) is not device_toolbox(large, "device", ToolGate())
+
+
+def test_tools_that_are_not_offered_count_too() -> None:
+    hidden = tuple(
+        ToolSpec(name=f"self.t{number}", input_schema={"x": "x" * (LARGEST_LIST // 8)}, user_only=True)
+        for number in range(9)
+    )
+    assert device_toolbox(hidden, "device", ToolGate()).size == 0
+    assert not module._kept
+    device_toolbox(hidden[:7], "device", ToolGate())
+    assert len(module._kept) == 1

@@ -76,14 +76,20 @@ class _Wire(asyncio.Protocol):
         return len(self._waiting) >= MOST_CALLERS
 
     def send(self, commands: Sequence[Words]) -> "asyncio.Future[list[Any]]":
-        """Send commands and return a future of all their answers; an error counts as an answer."""
+        """Send commands and return a future of all their answers; an error counts as an answer.
+
+        Raises:
+            UnicodeEncodeError, TypeError: A word cannot be written; nothing was sent.
+        """
+        # First: a caller that waits for the answer to what was never written would get the next caller's answer.
+        written = [hiredis.pack_command(tuple(words)) for words in commands]
         done: asyncio.Future[list[Any]] = self._loop.create_future()
         self._waiting.append(_PendingReply(len(commands), done, self._loop.time()))
         if not self._watching:
             self._watch()
         if not self._unsent:
             self._schedule()
-        self._unsent += [hiredis.pack_command(tuple(words)) for words in commands]
+        self._unsent += written
         return done
 
     def data_received(self, data: bytes) -> None:

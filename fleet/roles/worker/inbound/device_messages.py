@@ -61,6 +61,9 @@ ABSENCE_SECONDS = 15.0
 Firmware reconnects after 10 s, and its audio continues meanwhile.
 """
 
+LONGEST_REASON: Final = 64
+"""Characters of the reason of an abort; firmware's longest has 18. An inbox bounds its messages, not their size."""
+
 _HELLO_LATENCY: Final = metrics.hello_latency.tally()
 
 _ForwardedEvent = ListenStartEvent | ListenStopEvent | DetectEvent | AbortEvent
@@ -274,6 +277,6 @@ def _command_of(device: str, session: str, event: _ForwardedEvent) -> EdgeComman
             text = event.text[: LONGEST_QUESTION + 1]
             return DetectedTextCommand(device=device, session=session, text=text)
         case AbortEvent():
-            return AbortAnswerCommand(device=device, session=session, reason=event.reason)
+            return AbortAnswerCommand(device=device, session=session, reason=event.reason[:LONGEST_REASON])
         case _:
             assert_never(event)

@@ -1,10 +1,17 @@
 """The commands of one answer for its edge."""
 
+import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.wire.edge_messages import EdgeCommand, EndAnswerCommand, TurnProgressCommand
+
+MOST_AT_ONCE: Final = 64
+"""Messages of a turn that are sent without a pause: an edge keeps no more sentences, and drops the others."""
+MOST_PER_SECOND: Final = 32
+"""Messages of a turn that are sent in a second then. No model writes as many sentences, and nobody can hear them."""
 
 
 class EdgeOutput:
@@ -24,8 +31,23 @@ class EdgeOutput:
         self._session = session
         self._turn = turn
         self._posted = 0
+        self._free_at = 0.0
+        """When the turn may send as many messages at once as it could at its beginning, on the loop's clock."""
         self.waiting: list[EdgeCommand] = []
         """The edge has them after `post` or `send`."""
+
+    async def wait_for_room(self) -> None:
+        """Wait before what waits is sent, if the turn has sent very much in a short time.
+
+        All sessions of an edge share its inbox, which drops the oldest messages when it is full: those of others, too.
+        """
+        if not self._session.edge:
+            return
+        now = asyncio.get_running_loop().time()
+        self._free_at = max(self._free_at, now) + len(self.waiting[self._posted :]) / MOST_PER_SECOND
+        pause = self._free_at - now - MOST_AT_ONCE / MOST_PER_SECOND
+        if pause > 0:
+            await asyncio.sleep(pause)
 
     def post(self) -> tuple[bytes | str | int, ...]:
         """Return what waits, as the arguments of a function of Redis; call `note_posted` when it has run."""

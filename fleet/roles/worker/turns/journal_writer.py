@@ -95,6 +95,7 @@ class JournalWriter:
         self._partial += text
         self._speech.write(text)
         if self._speech.waits:
+            await self._speech.edge.wait_for_room()
             await self._write()
         await self._speech.hand_over()
 

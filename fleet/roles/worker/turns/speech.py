@@ -136,8 +136,7 @@ class AnswerSpeech:
             await self.edge.send()
         self.messages.send()
         if due:
-            await self.messages.show(self.edge.waiting)
-            self._handed_over()
+            await self._note_handed_over()
 
     def count_posted(self, words: Words) -> None:
         """Count the sentences that an edge may have been sent with what `EdgeOutput.post` returned."""
@@ -160,8 +159,7 @@ class AnswerSpeech:
         self.close()
         await self.edge.send()
         self.messages.end()
-        await self.messages.show(self.edge.waiting)
-        self._handed_over()
+        await self._note_handed_over()
 
     async def abort(self) -> None:
         """Drop the waiting sentences, and end the answer."""
@@ -171,11 +169,14 @@ class AnswerSpeech:
         await self.edge.send()
         self.edge.clear()
 
-    def _handed_over(self) -> None:
+    async def _note_handed_over(self) -> None:
+        """Count what the edge has, and then show it: a turn that is cancelled meanwhile must know how far it got."""
         if self.waits:
             log.debug("sentence handed over", extra={"index": self._written - 1})
+        has = tuple(self.edge.waiting)
         self.edge.clear()
         self.handed = max(self.handed, self._written)
+        await self.messages.show(has)
 
     def _add(self, piece: str) -> None:
         text = speakable(piece)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from fleet.adapters.llm import answer as module
 from fleet.adapters.llm.answer import DONE, StreamedAnswer
 from fleet.core.ports import CallsAsked, TextDelta, ThoughtDelta, TokensUsed, TokenUsage, ToolCall
+from fleet.wire.json_text import MOST_VALUES
 from tests.support.openai_server import delta
 
 
@@ -150,7 +151,7 @@ def test_a_message_may_ask_for_so_many_calls_only() -> None:
     answer = StreamedAnswer()
     answer.feed(ask(0, 64))
     assert not answer.fault
-    answer.feed(ask(64, 10_000))
+    answer.feed(ask(64, 1_000))
     assert answer.fault == "asked for more than 64 calls at once"
 
 
@@ -158,6 +159,29 @@ def test_a_chunk_longer_than_any_answer_is_a_fault() -> None:
     answer = StreamedAnswer()
     assert answer.feed(chunk(content="<think></think>" * 20_000)) == []
     assert answer.fault == "wrote without an end"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b'{"choices":[' + b"{}," * MOST_VALUES + b"{}]}",
+        chunk(content=[{}] * MOST_VALUES),
+        chunk(tool_calls=[{"index": 0, "function": {"name": "t", "arguments": "[],"}}] * MOST_VALUES),
+    ],
+)
+def test_a_chunk_of_very_many_values_is_not_read(payload: bytes) -> None:
+    answer = StreamedAnswer()
+    assert answer.feed(payload) == [] and answer.chunks == 0
+    assert answer.fault == "sent a chunk that cannot be read"
+
+
+@pytest.mark.parametrize("field", ["x", "reasoning"])
+def test_what_surrounds_the_text_counts_where_it_is_much(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGEST", 100)
+    answer, payload = StreamedAnswer(), chunk(content="a", **{field: ["x" * 2_000]})
+    while not answer.fault:
+        answer.feed(payload)
+    assert answer.fault == "wrote without an end" and 2 < answer.chunks < 20
 
 
 @pytest.mark.parametrize("payload", [b"{}", chunk(content="")])

@@ -3,6 +3,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from fleet.adapters.llm import calls as module
 from fleet.adapters.llm.calls import CallMerger, CallPiece, FunctionPiece
 from fleet.core.ports import ToolCall
 
@@ -131,3 +132,18 @@ def test_a_call_without_a_name_is_dropped_and_told(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.WARNING):
         assert merge([piece(0, "a", None, "{}"), CallPiece()]) == ()
     assert "without a name" in caplog.text
+
+
+def test_the_arguments_of_a_call_in_many_pieces_are_not_parsed_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = list[int]()
+
+    def note(text: str) -> bool:
+        parsed.append(len(text))
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "is_object", note)
+        pieces = [piece(0, "a", "t", '{"x":['), *(piece(0, None, "t", "{},") for _ in range(10_000))]
+        assert len(merge(pieces)) == 1 and not parsed
+        merge([piece(0, "a", "t", '{"x":['), *(piece(0, None, "t", ",{}") for _ in range(10_000))])
+    assert sum(parsed) <= 1_000_000

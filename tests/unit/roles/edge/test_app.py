@@ -144,7 +144,7 @@ async def test_notices_that_cannot_be_delivered_are_given_up() -> None:
 
 
 async def test_notices_beyond_the_limit_are_counted() -> None:
-    async with on_stage() as stage:
+    async with on_stage(edge_sessions=500) as stage:
         await stage.open()
         [session] = stage.edge._registry
         for _ in range(1100):

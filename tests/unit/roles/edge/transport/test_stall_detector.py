@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from fleet.roles.edge import outbox
 from fleet.roles.edge.transport.stall_detector import LONG_STALL_SECONDS, STALL_SECONDS, StallDetector
-from tests.support.edge_stage import on_stage, opus_like
+from tests.support.edge_stage import on_stage, opened, opus_like
 
 
 @pytest.mark.parametrize(("still", "lapses"), [(LONG_STALL_SECONDS - 0.1, 0), (LONG_STALL_SECONDS, 1)])
@@ -61,3 +62,16 @@ async def test_after_a_long_one_an_edge_says_nothing_of_what_it_had_to_say() -> 
         await stage.until(lambda: "session_silent" in stage.kinds())
         assert not list(stage.edge._registry)
         assert len(stage.orders) == said
+
+
+async def test_after_a_long_one_all_shards_are_asked_for_goodbyes_however_many_sessions_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outbox, "LONGEST", 1)
+    async with on_stage(edge_sessions=6) as stage:
+        for number in range(6):
+            about = {**opened(number), "device": f"02:00:00:00:00:{number:02x}"}
+            await stage.send("session_opened", f"s{number}", **about)
+        stage.edge._services.stalls._beat -= LONG_STALL_SECONDS
+        await stage.until(lambda: stage.kinds().count("session_silent") == 6)
+        assert not list(stage.edge._registry) and not stage.edge.counters["outbox_full"]

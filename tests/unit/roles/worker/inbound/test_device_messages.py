@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from fleet.core.rates import Rate
+from fleet.core.wake_words import LONGEST_QUESTION
 from fleet.ground.errors import Fenced
 from fleet.ground.loop_budget import FRAME_BYTES
 from fleet.ground.metrics import broker as metrics
@@ -80,6 +82,14 @@ async def test_what_the_edge_must_know_is_forwarded(frames: Frames, message: dic
     await frames.stage.open("s1")
     await frames.say({"session_id": "s1", **message})
     assert frames.to_edge() == [kind] and frames.kinds() == []
+
+
+@pytest.mark.parametrize("message", [{"type": "abort"}, {"type": "listen", "state": "detect"}])
+async def test_a_long_text_takes_little_room_in_the_inbox_of_an_edge(frames: Frames, message: dict[str, Any]) -> None:
+    await frames.stage.open("s1")
+    await frames.say({"session_id": "s1", **message, "reason": "x" * 100_000, "text": "x" * 100_000})
+    [command] = frames.stage.edge_commands()
+    assert len(msgspec.json.encode(command)) < LONGEST_QUESTION + 200
 
 
 def count_round_trips(frames: Frames) -> list[int]:

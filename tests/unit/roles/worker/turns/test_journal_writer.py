@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from fleet.adapters.redis.sessions.conversations import Begun, Conversations, StoredJournal
 from fleet.core.ports import Message, ToolCall
 from fleet.ground.errors import Fenced, Unavailable
+from fleet.roles.worker.turns.edge_output import MOST_AT_ONCE, MOST_PER_SECOND
 from fleet.roles.worker.turns.journal_writer import SHORT, JournalWriter, amend, end_abandoned_turn
 from fleet.roles.worker.turns.speech import AnswerSpeech
 from fleet.wire.edge_messages import UtteranceEvent
@@ -51,6 +53,25 @@ async def test_a_sentence_is_in_the_journal_before_the_edge_gets_it(turn: OneTur
     await turn.writer.say("it stays so. ")
     assert turn.stage.spoken() == ["It is on.", "And it stays so."]
     assert (await turn.journal()).partial == "It is on. And it stays so. "
+
+
+async def test_an_answer_of_very_many_sentences_takes_others_no_room_in_the_inbox_of_their_edge(
+    turn: OneTurn,
+) -> None:
+    clock, part = asyncio.get_running_loop().time, "a.\n" * 100
+    begun, sent = clock(), 0
+    for _ in range(20):
+        await turn.writer.say(part)
+        sent = turn.speech.handed
+        assert sent <= MOST_AT_ONCE + MOST_PER_SECOND * (clock() - begun) + 1
+    assert sent > 1_900 and clock() - begun > 50
+
+
+async def test_an_answer_as_long_as_people_hear_is_sent_without_a_pause(turn: OneTurn) -> None:
+    begun = asyncio.get_running_loop().time()
+    for _ in range(MOST_AT_ONCE - 1):  # the answer's beginning is a message, too
+        await turn.writer.say("It rains.\n")
+    assert asyncio.get_running_loop().time() == begun and turn.speech.handed == MOST_AT_ONCE - 1
 
 
 async def test_the_calls_of_a_message_are_in_the_journal_before_they_begin(turn: OneTurn) -> None:
@@ -103,6 +124,26 @@ async def test_of_a_turn_that_is_cancelled_when_its_edge_has_a_sentence_that_one
     await turn.writer.cut()
     [(_, _), (_, answer_kept)] = await turn.history()
     assert answer_kept.startswith(" ".join(heard)) and ("Two" in answer_kept) is (step == "remember")
+
+
+async def test_a_sentence_counts_before_it_is_shown_to_who_watches(
+    turn: OneTurn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, messages = asyncio.Event(), turn.speech.messages
+
+    async def show_and_wait(commands: Sequence[object]) -> None:
+        shown.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(messages, "show", show_and_wait)
+    answering = asyncio.get_running_loop().create_task(turn.writer.say("One. Two"))
+    await shown.wait()
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    assert turn.stage.spoken() == ["One."]
+    await turn.writer.cut()
+    assert [text.startswith("One.") for _, text in await turn.history()] == [False, True]
 
 
 async def test_the_end_of_a_turn_that_a_newer_one_replaced_is_not_sent(turn: OneTurn) -> None:
