@@ -202,7 +202,7 @@ async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKe
         stack.callback(audio.close)
         session = str(welcome["session_id"])
         await device.say({"session_id": session, "type": "listen", "state": "start", "mode": "auto"})
-        await _until(lambda: any(one._turn_taking.uplink.gate == "open" for one in edge._registry))
+        await _until(lambda: any(one.parts.turn_taking.uplink.gate == "open" for one in edge._registry))
         yield TurnStage(device, audio, llm, asr, session, worker._dispatcher._calls)
 
 
