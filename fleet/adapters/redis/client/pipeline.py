@@ -83,7 +83,7 @@ class _Wire(asyncio.Protocol):
             self._watch()
         if not self._unsent:
             self._schedule()
-        self._unsent += [hiredis.pack_command(tuple(words)) for words in commands]
+        self._unsent += map(hiredis.pack_command, map(tuple, commands))
         return done
 
     def data_received(self, data: bytes) -> None:

@@ -1,7 +1,7 @@
 """The connection to Redis or Valkey: one place through which every command goes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -141,8 +141,8 @@ class Store:
                 cursor, names = await self.ask(read(node, cursor))
                 yield names
 
-    async def call(self, function: str, keys: Sequence[str], args: Words) -> list[str]:
-        """Run a function of `functions.lua` and return its answer as a list of texts.
+    def call(self, function: str, keys: Sequence[str], args: Words) -> Coroutine[Any, Any, list[str]]:
+        """Run a function of `functions.lua`, at once if it need not wait, and return its answer as a list of texts.
 
         The function may run twice, if the connection breaks after the first run: see `docs/adr/0007-redis-failover.md`.
 
@@ -151,7 +151,7 @@ class Store:
             Unavailable: Redis did not answer or refused.
         """
         words = _words(self.functions.name(function), keys, args)
-        return await self._answer(words, self._send(words))
+        return self._answer(words, self._send(words))
 
     def _send(self, words: Words) -> "asyncio.Future[list[Any]] | None":
         # In a Cluster a command may have to be sent again to another node.
@@ -244,8 +244,7 @@ def _words(function: str, keys: Sequence[str], args: Words) -> Words:
 
 
 def _texts(answer: object) -> list[str]:
-    parts = answer if isinstance(answer, list) else [answer]
-    return [str(part) for part in parts]
+    return list(map(str, answer)) if isinstance(answer, list) else [str(answer)]
 
 
 def _wrong_kind(kind: Kind) -> ConfigError:
