@@ -20,8 +20,8 @@ class PendingCalls(Generic[T]):
 
     def awaits(self, mac: str, request: str = "") -> bool:
         """Whether a request waits for its answer; without its id, whether any request to the device does."""
-        waiting = self._waiting.get(mac, {})
-        return request in waiting if request else bool(waiting)
+        waiting = self._waiting.get(mac)
+        return waiting is not None and (not request or request in waiting)
 
     def register(self, mac: str, number: int) -> "_Registered[T]":
         """Register a future for the answer to a request that is about to be sent, during a `with`."""

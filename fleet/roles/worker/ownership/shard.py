@@ -170,7 +170,7 @@ class Shard:
         Raises:
             Fenced: Another worker may own the shard.
         """
-        if not self.held:
+        if not self.lease.held:
             raise Fenced(f"another worker may own shard {self.number}")
 
     async def drain(self, seconds: float) -> None:
@@ -214,7 +214,7 @@ class Shard:
         message = self._receiver.expect(mac, payload, ended) if kind == "presence" else payload
         work = functools.partial(self._handle, self._session, kind, mac, message, ended)
         taken = None
-        if kind == "up" and self._session is not None and self._ready.is_set() and self.held:
+        if kind == "up" and self._session is not None and self._ready.is_set() and self.lease.held:
             taken = None if self.executor.has_work(mac) else self._receiver.take(mac, payload)
         if taken is None:
             self.executor.submit(mac, work, ended)
@@ -235,7 +235,7 @@ class Shard:
         if not self._ready.is_set():
             await self._ready.wait()
         pauses, deadline = None, self.lease.clock() + RETRY_SECONDS
-        while session is not None and session is self._session and self.held:
+        while session is not None and session is self._session and self.lease.held:
             if ended.done():
                 return None
             try:
