@@ -2,6 +2,7 @@
 
 import logging
 
+from fleet.core.silence import UNUSED_SECONDS
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.detected import DetectedTextFilter
 from fleet.roles.edge.services import EdgeServices
@@ -179,12 +180,13 @@ class EdgeSession:
 
     def check(self, now: float) -> None:
         """Check time limits; call it about once a second."""
-        self.parts.turn_taking.check(now)
+        if self._made or now - self._opened_at >= UNUSED_SECONDS:
+            self.parts.turn_taking.check(now)
 
     def recover(self) -> None:
         """Apologise after a stop of the process: an utterance may have been lost while the device listened."""
-        parts = self.parts
-        if parts.turn_taking.uplink.gate == "open" and not self.busy:
+        parts = self._made
+        if parts and parts.turn_taking.uplink.gate == "open" and not self.busy:
             with parts.transport.fields():
                 parts.turn_taking.fail("interrupted")
 

@@ -117,6 +117,8 @@ async def test_a_session_has_no_parts_before_something_comes_for_it(monkeypatch:
         assert not made
         await stage.send("session_opened", "s2", **opened(SSRC))
         [idle] = stage.edge._registry
+        stage.pass_time(1.0)
+        idle.recover()
         assert not idle.busy and not made
         await stage.send("listening_started", "s2", mode="auto")
         assert len(made) == 1
