@@ -70,10 +70,9 @@ class _Wire(asyncio.Protocol):
         self.lost = False
         self._transport.set_protocol(self)
 
-    @property
-    def busy(self) -> bool:
-        """Whether so many callers wait for answers that others should wait before they send."""
-        return len(self._waiting) >= MOST_CALLERS
+    def offer(self, words: Words) -> "asyncio.Future[list[Any]] | None":
+        """Send a command as `send` does; None if so many callers wait for answers that others should wait before."""
+        return None if self.lost or len(self._waiting) >= MOST_CALLERS else self.send((words,))
 
     def send(self, commands: Sequence[Words]) -> "asyncio.Future[list[Any]]":
         """Send commands and return a future of all their answers; an error counts as an answer."""
@@ -138,11 +137,12 @@ class _Wire(asyncio.Protocol):
 
     def _take(self, answer: Any) -> None:
         pending = self._waiting[0]
-        pending.answers.append(answer)
-        if len(pending.answers) == pending.count:
+        answers = pending.answers
+        answers.append(answer)
+        if len(answers) == pending.count:
             self._waiting.popleft()
             if not pending.done.done():  # the caller may have been cancelled
-                pending.done.set_result(pending.answers)
+                pending.done.set_result(answers)
 
 
 class PipelinedConnection:
@@ -171,8 +171,7 @@ class PipelinedConnection:
 
         The answer is a list of one, which may be an error of the server. The future fails if the connection does.
         """
-        wire = self._wire
-        return None if wire is None or wire.lost or wire.busy else wire.send((words,))
+        return None if self._wire is None else self._wire.offer(words)
 
     async def ask(self, commands: Sequence[Words]) -> list[Any]:
         """Send commands together and return their answers in their order.

@@ -151,11 +151,8 @@ class Store:
             Unavailable: Redis did not answer or refused.
         """
         words = _words(self.functions.name(function), keys, args)
-        return self._answer(words, self._send(words))
-
-    def _send(self, words: Words) -> "asyncio.Future[list[Any]] | None":
         # In a Cluster a command may have to be sent again to another node.
-        return None if self.spans_nodes else self.client.send(words)
+        return self._answer(words, None if self.spans_nodes else self.client.send(words))
 
     async def _answer(self, words: Words, sent: "asyncio.Future[list[Any]] | None") -> list[str]:
         if sent is not None:
@@ -176,7 +173,7 @@ class Store:
     async def call_each(self, function: str, each: Sequence[tuple[Sequence[str], Words]]) -> list[list[str]]:
         """Run a function once with each pair of keys and arguments, all sent together; see `call`."""
         asked = [_words(self.functions.name(function), keys, args) for keys, args in each]
-        sent = [self._send(words) for words in asked]
+        sent = [None if self.spans_nodes else self.client.send(words) for words in asked]
         try:
             return [await self._answer(words, one) for words, one in zip(asked, sent, strict=True)]
         finally:

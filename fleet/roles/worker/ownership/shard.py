@@ -198,18 +198,17 @@ class Shard:
         return ended
 
     def _dispatch(self, topic: str, payload: bytes, ended: Ended) -> None:
-        parsed = ("boot", "") if topic == BOOT_TOPIC else topics.parse(topic)
-        if parsed is None:
+        kind, mac = topics.parse(topic) or (("boot", "") if topic == BOOT_TOPIC else ("", ""))
+        if not kind:
             metrics.malformed.add("topic")
             log.warning("message on an invalid topic", extra={"topic": topic})
             ended.set_result(None)
             return
-        if topic != BOOT_TOPIC and self.filters and f"{topic.rpartition('/')[0]}/+" not in self.filters:
+        if mac and self.filters and f"{topic.rpartition('/')[0]}/+" not in self.filters:
             # Subscriptions of a worker with another FLEET_SHARDS stay in the session. The fence of this shard does not
             # fit their devices, so one such message would end every connection; the right shard receives it too.
             ended.set_result(None)
             return
-        kind, mac = parsed
         log.debug("message", extra={"device": mac, "kind": kind, "bytes": len(payload)})
         message = self._receiver.expect(mac, payload, ended) if kind == "presence" else payload
         work = functools.partial(self._handle, self._session, kind, mac, message, ended)
