@@ -62,6 +62,21 @@ class SessionParts:
         self.echo = EchoResponder(opened.key, services.socket)
         self.return_timer = Timer()
 
+    def apply_device_state(self, command: EdgeCommand, now: float) -> None:
+        """Apply what the device reported to its shard."""
+        match command:
+            case StartListeningCommand():
+                self.turn_taking.start_listening(command.mode, now)
+            case StopListeningCommand():
+                self.turn_taking.stop_listening(now)
+            case DetectedTextCommand():
+                self.detected.take(command.text, now)
+            case AbortAnswerCommand():
+                self.turn_taking.abort(now)
+            case _:
+                # EdgeDispatcher opens and closes sessions.
+                return
+
 
 class EdgeSession:
     """One session's audio.
@@ -150,8 +165,10 @@ class EdgeSession:
                     turns.note_progress(command, now)
                 case EndAnswerCommand():
                     turns.end(command, now)
+                case DeviceReturnedCommand():
+                    self._services.socket.wheel.set(parts.return_timer, now + RETURN_SECONDS, self)
                 case _:
-                    self._apply_device_state(command, now)
+                    parts.apply_device_state(command, now)
 
     @property
     def busy(self) -> bool:
@@ -211,24 +228,6 @@ class EdgeSession:
         self._services.traces.note(self.opened.device, "end", f"{self.opened.session} {received} {sent}")
         about = {"session": self.opened.session, "device": self.opened.device}
         log.debug("audio ends", extra={"uplink": received, "downlink": sent, **about})
-
-    def _apply_device_state(self, command: EdgeCommand, now: float) -> None:
-        """Apply what the device reported to its shard."""
-        parts = self.parts
-        match command:
-            case StartListeningCommand():
-                parts.turn_taking.start_listening(command.mode, now)
-            case StopListeningCommand():
-                parts.turn_taking.stop_listening(now)
-            case DetectedTextCommand():
-                parts.detected.take(command.text, now)
-            case AbortAnswerCommand():
-                parts.turn_taking.abort(now)
-            case DeviceReturnedCommand():
-                self._services.socket.wheel.set(parts.return_timer, now + RETURN_SECONDS, self)
-            case _:
-                # EdgeDispatcher opens and closes sessions.
-                return
 
     def on_timer(self, now: float) -> None:
         """Repeat what a device that reconnected may have missed: an answer, or `tts stop`.
