@@ -153,7 +153,7 @@ class TurnStage:
     async def answer(self, call: dict[str, Any]) -> None:
         """Answer the tool call; return when the first packet of the spoken answer has come."""
         await self.device.answer(call, result={"content": [{"type": "text", "text": "true"}], "isError": False})
-        await _until(lambda: not self._calls.awaits(self.device.mac))
+        await _until(lambda: not any(self.device.mac in devices for devices in self._calls.awaited))
         self._completed.set()
         await self.audio.hear()
 
