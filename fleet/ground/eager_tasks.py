@@ -60,11 +60,15 @@ class _Begun:
 
     def begin(self) -> None:
         try:
-            self._step(self._work.send, None)
+            self._awaited = awaited = self._work.send(None)
+        except StopIteration as end:
+            self._ended, self._result = True, end.value
         except BaseException as failure:  # noqa: BLE001 - the task raises it
             self._failure = failure
-        # The task does not wait for it yet, and others may begin to.
-        self._mark_awaited(blocking=False)
+        else:
+            if awaited is not None:
+                # The task does not wait for it yet, and others may begin to.
+                awaited._asyncio_future_blocking = False  # noqa: SLF001 - as in `rest`
 
     @types.coroutine
     def rest(self) -> Generator[Any, Any, object]:
@@ -77,7 +81,9 @@ class _Begun:
                 self._step(self._work.throw, interruption)
         if self._failure:
             raise self._failure
-        self._mark_awaited(blocking=True)
+        if self._awaited is not None and not self._ended:
+            # With this mark a future shows the task that yields it that it is awaited and not only yielded.
+            self._awaited._asyncio_future_blocking = True  # noqa: SLF001 - part of asyncio's protocol of futures
         while not self._ended:
             try:
                 yield self._awaited
@@ -92,11 +98,6 @@ class _Begun:
         """Cancel what the work waits for, as `Task.cancel` does; return whether it will pass this on to the work."""
         cancelled = isinstance(interruption, asyncio.CancelledError) and self._awaited is not None
         return cancelled and bool(self._awaited.cancel(*interruption.args))
-
-    def _mark_awaited(self, *, blocking: bool) -> None:
-        """Set the mark with which a future shows the task that yields it that it is awaited and not only yielded."""
-        if self._awaited is not None and not self._ended:
-            self._awaited._asyncio_future_blocking = blocking  # noqa: SLF001 - part of asyncio's protocol of futures
 
     def _step(self, step: Callable[[Any], Any], value: object) -> None:
         try:

@@ -83,7 +83,8 @@ class Sampling(logging.Filter):
         key, now = (name, message), self._clock()
         if not self._messages.is_empty(key, now):
             return False
-        self._summarise(now)
+        if now - self._summary_at >= SUMMARY_SECONDS:
+            self._summarise(now)
         self._drop(key, now)
         return True
 

@@ -51,11 +51,11 @@ async def undisturbed() -> AsyncIterator[tuple[Stage, Device]]:
         device.be_silent(PROOF)
         await stage.received(PROOF)
         (session,) = stage.edge._registry
-        home, here = session._stream.address, Descriptors()
+        home, here = session.parts.stream.address, Descriptors()
         assert home
         yield stage, device
         await settle()
-        assert session._stream.address == home
+        assert session.parts.stream.address == home
         assert stage.edge.load == 1
         heard = len(stage.asr.heard)
         device.say()
@@ -117,7 +117,7 @@ async def test_a_datagram_from_port_0_is_dropped_also_where_none_can_be_sent(mon
             audio._tick()
         assert stage.edge.counters["received"] == 2
         assert stage.edge.counters["port_zero"] == 2
-        assert not next(iter(stage.edge._registry))._stream.address
+        assert not next(iter(stage.edge._registry)).parts.stream.address
 
 
 async def test_datagrams_without_a_byte_or_with_64_kilobytes_are_dropped() -> None:
@@ -164,7 +164,7 @@ async def test_who_knows_an_ssrc_before_its_session_opens_keeps_no_packet_of_the
         await stage.received(MOST_PACKETS + PROOF)
         await stage.send("session_opened", **opened(SSRC))
         (session,) = stage.edge._registry
-        assert session._stream.newest == PROOF
+        assert session.parts.stream.newest == PROOF
         await stage.speak("t1", "where it is")
         assert await device.packets(3)
 
@@ -186,7 +186,7 @@ async def test_one_packet_from_elsewhere_moves_nobody_though_it_is_right() -> No
         forger.setblocking(False)
         with pytest.raises(BlockingIOError):
             forger.recv(1)
-        await stage.until(lambda: not stage.edge._registry.by_ssrc[SSRC]._turn_taking.busy)
+        await stage.until(lambda: not stage.edge._registry.by_ssrc[SSRC].parts.turn_taking.busy)
         await stage.listen()
 
 
@@ -216,7 +216,7 @@ async def test_what_the_server_sent_is_not_taken_back() -> None:
     async with undisturbed() as (stage, device), attacker(stage) as forger:
         await stage.speak("t1", "mirror")
         await device.packets(3)
-        await stage.until(lambda: not stage.edge._registry.by_ssrc[SSRC]._turn_taking.busy)
+        await stage.until(lambda: not stage.edge._registry.by_ssrc[SSRC].parts.turn_taking.busy)
         await flood(stage, forger, list(device.received))
         assert stage.edge.counters["flags"] == len(device.received)
         await stage.listen()

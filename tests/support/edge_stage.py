@@ -357,9 +357,9 @@ class Stage:
     async def follows(self, device: Device) -> None:
         """Send quiet frames from a device's new port, as its microphone does, until the session is there."""
         (session,) = self.edge._registry
-        before = session._stream.address
+        before = session.parts.stream.address
         async with asyncio.timeout(LIMIT):
-            while session._stream.address == before:
+            while session.parts.stream.address == before:
                 device.be_silent(1)
                 await asyncio.sleep(0.02)
 

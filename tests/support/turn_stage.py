@@ -153,7 +153,7 @@ class TurnStage:
     async def answer(self, call: dict[str, Any]) -> None:
         """Answer the tool call; return when the first packet of the spoken answer has come."""
         await self.device.answer(call, result={"content": [{"type": "text", "text": "true"}], "isError": False})
-        await _until(lambda: not self._calls.awaits(self.device.mac))
+        await _until(lambda: not any(self.device.mac in devices for devices in self._calls.awaited))
         self._completed.set()
         await self.audio.hear()
 
@@ -202,7 +202,7 @@ async def turn_stage(redis_url: str, broker: MosquittoServer, keys: CredentialKe
         stack.callback(audio.close)
         session = str(welcome["session_id"])
         await device.say({"session_id": session, "type": "listen", "state": "start", "mode": "auto"})
-        await _until(lambda: any(one._turn_taking.uplink.gate == "open" for one in edge._registry))
+        await _until(lambda: any(one.parts.turn_taking.uplink.gate == "open" for one in edge._registry))
         yield TurnStage(device, audio, llm, asr, session, worker._dispatcher._calls)
 
 

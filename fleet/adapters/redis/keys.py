@@ -156,70 +156,67 @@ class DeviceKeys(ShardKeys, JobKeys, ClipKeys, ReminderKeys):
         return shard_of(mac, self.shards)
 
     def device(self, mac: str) -> str:
-        return self._of("d", mac)
+        return f"{_prefix_of(mac, self.shards)}d:{mac}"
 
     def session(self, mac: str) -> str:
-        return self._of("s", mac)
+        return f"{_prefix_of(mac, self.shards)}s:{mac}"
 
     def tools(self, mac: str) -> str:
-        return self._of("tools", mac)
+        return f"{_prefix_of(mac, self.shards)}tools:{mac}"
 
     def turn(self, mac: str) -> str:
-        return self._of("t", mac)
+        return f"{_prefix_of(mac, self.shards)}t:{mac}"
 
     def history(self, mac: str) -> str:
-        return self._of("h", mac)
+        return f"{_prefix_of(mac, self.shards)}h:{mac}"
 
     def reports(self, mac: str) -> str:
-        return self._of("r", mac)
+        return f"{_prefix_of(mac, self.shards)}r:{mac}"
 
     def persona(self, mac: str) -> str:
-        return self._of("p", mac)
+        return f"{_prefix_of(mac, self.shards)}p:{mac}"
 
     def transcript(self, mac: str) -> str:
         """Return the stream of what is said on a device now; it exists only while somebody watches."""
-        return self._of("live", mac)
+        return f"{_prefix_of(mac, self.shards)}live:{mac}"
 
     def memory(self, mac: str) -> str:
         """Return the list of facts that are known from a device's users."""
-        return self._of("m", mac)
+        return f"{_prefix_of(mac, self.shards)}m:{mac}"
 
     def conversation(self, mac: str) -> str:
         """Return the hash about a conversation that is to be remembered: its length, and who remembers it now."""
-        return self._of("mc", mac)
+        return f"{_prefix_of(mac, self.shards)}mc:{mac}"
 
     def reminders(self, mac: str) -> str:
         """Return the hash of a device's reminders, as JSON by their ids."""
-        return self._of("rem", mac)
+        return f"{_prefix_of(mac, self.shards)}rem:{mac}"
 
     def claims(self, mac: str) -> str:
         """Return the hash of claims of a MAC, by Client-Id."""
-        return self._of("q", mac)
-
-    def _of(self, kind: str, mac: str) -> str:
-        return f"{_prefix_of(mac, self.shards)}{kind}:{mac}"
+        return f"{_prefix_of(mac, self.shards)}q:{mac}"
 
 
 class Keys(DeviceKeys):
     """All key names."""
 
     def reply(self, mac: str, turn: str) -> str:
-        return f"{self._of('a', mac)}:{turn}"
+        return f"{_prefix_of(mac, self.shards)}a:{mac}:{turn}"
 
     def refused(self, mac: str, client: str) -> str:
         """Return the mark of a Client-Id whose claim of a MAC was refused."""
         who = hashlib.sha256(client.encode(errors="replace")).hexdigest()[:16]
-        return f"{self._of('no', mac)}:{who}"
+        return f"{_prefix_of(mac, self.shards)}no:{mac}:{who}"
 
     def call(self, mac: str, number: int | str) -> str:
-        return f"{self._of('c', mac)}:{number}"
+        return f"{_prefix_of(mac, self.shards)}c:{mac}:{number}"
 
     def operator_call(self, mac: str, call: str) -> str:
         """Return the record of an operator's call."""
-        return f"{self._of('oc', mac)}:{call}"
+        return f"{_prefix_of(mac, self.shards)}oc:{mac}:{call}"
 
     def idempotency(self, mac: str, name: str) -> str:
-        return f"{self._of('i', mac)}:{name}"
+        return f"{_prefix_of(mac, self.shards)}i:{mac}:{name}"
 
 
 def probe(shard: int) -> str:

@@ -113,7 +113,7 @@ class EdgeDispatcher:
             unused = SessionSilentEvent(device=command.device, session=command.session, reason="unused")
             self._services.outbox.put(command.shard, unused)
             return
-        session = EdgeSession(command, dialects.find(command.dialect), self._services, now)
+        session = EdgeSession(command, self._services, now)
         self._registry.add(session)
         self._router.admit(session, now)
 

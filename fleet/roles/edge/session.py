@@ -2,6 +2,7 @@
 
 import logging
 
+from fleet.core.silence import UNUSED_SECONDS
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.detected import DetectedTextFilter
 from fleet.roles.edge.services import EdgeServices
@@ -11,8 +12,7 @@ from fleet.roles.edge.transport.echo import EchoResponder
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.roles.edge.turn_taking import TurnTaking
-from fleet.wire import echo
-from fleet.wire.dialect import Dialect
+from fleet.wire import dialects, echo
 from fleet.wire.edge_messages import (
     AbortAnswerCommand,
     DetectedTextCommand,
@@ -38,66 +38,112 @@ RETURN_SECONDS = 0.5
 new session."""
 
 
+class SessionParts:
+    """What a session needs once a packet or a command comes for it.
+
+    Args:
+        opened: What the session's shard agreed with the device.
+        services: Of the edge.
+        now: When the session was opened.
+    """
+
+    __slots__ = ("detected", "echo", "native", "return_timer", "stream", "transport", "turn_taking")
+
+    def __init__(self, opened: OpenSessionCommand, services: EdgeServices, now: float) -> None:
+        channel = services.socket.channel(bytes.fromhex(opened.key), opened.ssrc)
+        self.native = None if isinstance(channel, Channel) else channel
+        uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
+        self.stream = UplinkStream(channel, uplink, services.counters, now)
+        dialect = dialects.find(opened.dialect)
+        self.transport = DownlinkTransport(opened, dialect, channel, self.stream, services)
+        with self.transport.fields():
+            self.turn_taking = TurnTaking(self.transport, services, now)
+        self.detected = DetectedTextFilter(self.transport, services, self.turn_taking)
+        self.echo = EchoResponder(opened.key, services.socket)
+        self.return_timer = Timer()
+
+    def apply_device_state(self, command: EdgeCommand, now: float) -> None:
+        """Apply what the device reported to its shard."""
+        match command:
+            case StartListeningCommand():
+                self.turn_taking.start_listening(command.mode, now)
+            case StopListeningCommand():
+                self.turn_taking.stop_listening(now)
+            case DetectedTextCommand():
+                self.detected.take(command.text, now)
+            case AbortAnswerCommand():
+                self.turn_taking.abort(now)
+            case _:
+                # EdgeDispatcher opens and closes sessions.
+                return
+
+
 class EdgeSession:
     """One session's audio.
 
     Args:
         opened: What the session's shard agreed with the device.
-        dialect: Of the device.
         services: Of the edge.
         now: The time.
     """
 
-    def __init__(self, opened: OpenSessionCommand, dialect: Dialect, services: EdgeServices, now: float) -> None:
+    def __init__(self, opened: OpenSessionCommand, services: EdgeServices, now: float) -> None:
         self.opened = opened
         self._services = services
-        channel = services.socket.channel(bytes.fromhex(opened.key), opened.ssrc)
-        self._native = None if isinstance(channel, Channel) else channel
-        uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
-        self._stream = UplinkStream(channel, uplink, services.counters, now)
-        self._transport = DownlinkTransport(opened, dialect, channel, self._stream, services)
-        self._turn_taking = TurnTaking(self._transport, services, now)
-        self._detected = DetectedTextFilter(self._transport, services, self._turn_taking)
-        self._echo = EchoResponder(opened.key, services.socket)
-        self._return_timer = Timer()
-        self._opened_at: float | None = now
-        """When the session was opened; None after the first packet."""
+        self._opened_at = now
+        self._addressed = False
+        """Whether a packet has shown an address."""
+        self._made: SessionParts | None = None
+        if services.agents.known(opened.agent) is None:
+            # It begins to load its agent.
+            self._made = self.parts
+
+    @property
+    def parts(self) -> SessionParts:
+        """The session's parts, made when they are needed: they are most of what a session costs its edge."""
+        if self._made is None:
+            self._made = SessionParts(self.opened, self._services, self._opened_at)
+        return self._made
 
     def receive(self, header: Header, datagram: bytes, address: Address, now: float) -> None:
         """Take one packet that carries this session's ssrc."""
-        earlier = self._stream.address
-        payload = self._stream.admit(header, datagram, address, now)
-        if self._stream.address != earlier:
+        parts = self.parts
+        stream, turn_taking = parts.stream, parts.turn_taking
+        earlier = stream.address
+        payload = stream.admit(header, datagram, address, now)
+        if stream.address != earlier:
             self._note_address(now)
         if payload is None:
             if header.flags == echo.FLAGS:
-                self._echo.take(datagram, address)
+                parts.echo.take(datagram, address)
             return
         if header.timestamp and self.opened.aec:
-            self._turn_taking.turns.downlink.note_played(header.timestamp, now)
-        uplink = self._turn_taking.uplink
-        if self._stream.proved:
-            uplink.rejoin(self._stream.proved, now)
-            self._stream.proved = []
+            turn_taking.turns.downlink.note_played(header.timestamp, now)
+        uplink = turn_taking.uplink
+        if stream.proved:
+            uplink.rejoin(stream.proved, now)
+            stream.proved = []
         uplink.push(header.sequence, payload, now, header.timestamp)
         # With echo cancellation in the server a device always sends.
         if payload and uplink.gate != "open" and not self.opened.aec:
-            self._turn_taking.manual_interruption.note_packet(now)
+            turn_taking.manual_interruption.note_packet(now)
 
     def receive_admitted(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one packet that the native part of the socket has admitted."""
         # The same as at the end of `receive`: one more call for each packet would cost more than these lines.
-        aec, uplink = self.opened.aec, self._turn_taking.uplink
+        turn_taking, aec = (self._made or self.parts).turn_taking, self.opened.aec
+        uplink = turn_taking.uplink
         if timestamp and aec:
-            self._turn_taking.turns.downlink.note_played(timestamp, now)
+            turn_taking.turns.downlink.note_played(timestamp, now)
         uplink.push(sequence, payload, now, timestamp)
         if uplink.gate != "open" and not aec:
-            self._turn_taking.manual_interruption.note_packet(now)
+            turn_taking.manual_interruption.note_packet(now)
 
     async def take(self, command: EdgeCommand, now: float) -> None:
         """Carry out a command of the shard."""
-        turns = self._turn_taking.turns
-        with self._transport.fields(getattr(command, "turn", "")):
+        parts = self.parts
+        turns = parts.turn_taking.turns
+        with parts.transport.fields(getattr(command, "turn", "")):
             log.debug("command received", extra={"kind": command.kind})
             match command:
                 case SpeakSentenceCommand():
@@ -105,27 +151,32 @@ class EdgeSession:
                         answer.add(command)
                         turns.downlink.send_emotion()
                 case StartAnswerCommand():
-                    self._turn_taking.start_answer(command, now)
+                    parts.turn_taking.start_answer(command, now)
                 case PrepareSentenceCommand():
-                    self._turn_taking.ending.tentative.prepare(command)
+                    parts.turn_taking.ending.tentative.prepare(command)
                 case TurnProgressCommand():
                     turns.note_progress(command, now)
                 case EndAnswerCommand():
                     turns.end(command, now)
+                case DeviceReturnedCommand():
+                    self._services.socket.wheel.set(parts.return_timer, now + RETURN_SECONDS, self)
                 case _:
-                    self._apply_device_state(command, now)
+                    parts.apply_device_state(command, now)
 
     @property
     def busy(self) -> bool:
         """Whether the user speaks, or an answer is awaited or spoken."""
-        period = self._turn_taking.uplink.period
-        return self._turn_taking.busy or (period is not None and period.speaking)
+        if self._made is None:
+            return False
+        turn_taking = self._made.turn_taking
+        period = turn_taking.uplink.period
+        return turn_taking.busy or (period is not None and period.speaking)
 
     def shut_down(self) -> None:
         """Stop the answer because the edge ends, and ask the shard to end the session."""
-        if self._turn_taking.busy:
-            self._turn_taking.turns.cancel_and_report()
-            self._transport.send_command(AnswerStopCommand(self.opened.session))
+        if self._made and self._made.turn_taking.busy:
+            self._made.turn_taking.turns.cancel_and_report()
+            self._made.transport.send_command(AnswerStopCommand(self.opened.session))
         self.request_end()
 
     def request_end(self) -> None:
@@ -135,54 +186,41 @@ class EdgeSession:
 
     def adopt(self, agent: str) -> None:
         """Do as an agent says from now on; its digest is empty for the settings alone."""
-        self._transport.agent.adopt(agent)
+        self.parts.transport.agent.adopt(agent)
 
     def check(self, now: float) -> None:
         """Check time limits; call it about once a second."""
-        self._turn_taking.check(now)
+        if self._made or now - self._opened_at >= UNUSED_SECONDS:
+            self.parts.turn_taking.check(now)
 
     def recover(self) -> None:
         """Apologise after a stop of the process: an utterance may have been lost while the device listened."""
-        if self._turn_taking.uplink.gate == "open" and not self.busy:
-            with self._transport.fields():
-                self._turn_taking.fail("interrupted")
+        parts = self._made
+        if parts and parts.turn_taking.uplink.gate == "open" and not self.busy:
+            with parts.transport.fields():
+                parts.turn_taking.fail("interrupted")
 
     def say_goodbye(self) -> None:
         """Stop the answer because the edge ends, and say goodbye, so that the device opens a session elsewhere."""
-        downlink = self._turn_taking.turns.downlink
+        transport, downlink = self.parts.transport, self.parts.turn_taking.turns.downlink
         if downlink.speaking or downlink.stop_in_doubt:
-            self._transport.send_command(AnswerStopCommand(self.opened.session))
+            transport.send_command(AnswerStopCommand(self.opened.session))
         self.close()
-        self._transport.send_command(GoodbyeCommand(self.opened.session))
+        transport.send_command(GoodbyeCommand(self.opened.session))
 
     def close(self) -> None:
         """Stop everything at once; send nothing to the device."""
-        self._services.socket.wheel.cancel(self._return_timer)
-        self._detected.close()
-        self._turn_taking.close()
-        if self._native:
-            self._native.close()
-        ends_at = f"{self.opened.session} {self._stream.newest} {self._transport.sent}"
-        self._services.traces.note(self.opened.device, "end", ends_at)
+        received = sent = 0
+        if parts := self._made:
+            self._services.socket.wheel.cancel(parts.return_timer)
+            parts.detected.close()
+            parts.turn_taking.close()
+            if parts.native:
+                parts.native.close()
+            received, sent = parts.stream.newest, parts.transport.sent
+        self._services.traces.note(self.opened.device, "end", f"{self.opened.session} {received} {sent}")
         about = {"session": self.opened.session, "device": self.opened.device}
-        log.debug("audio ends", extra={"uplink": self._stream.newest, "downlink": self._transport.sent, **about})
-
-    def _apply_device_state(self, command: EdgeCommand, now: float) -> None:
-        """Apply what the device reported to its shard."""
-        match command:
-            case StartListeningCommand():
-                self._turn_taking.start_listening(command.mode, now)
-            case StopListeningCommand():
-                self._turn_taking.stop_listening(now)
-            case DetectedTextCommand():
-                self._detected.take(command.text, now)
-            case AbortAnswerCommand():
-                self._turn_taking.abort(now)
-            case DeviceReturnedCommand():
-                self._services.socket.wheel.set(self._return_timer, now + RETURN_SECONDS, self)
-            case _:
-                # EdgeDispatcher opens and closes sessions.
-                return
+        log.debug("audio ends", extra={"uplink": received, "downlink": sent, **about})
 
     def on_timer(self, now: float) -> None:
         """Repeat what a device that reconnected may have missed: an answer, or `tts stop`.
@@ -190,19 +228,20 @@ class EdgeSession:
         While an answer is spoken its `tts stop` is still to come. A device that received `tts stop`, or never received
         `tts start`, is sent nothing: on `tts stop` py-xiaozhi stops recording.
         """
-        turns = self._turn_taking.turns
+        turns = self.parts.turn_taking.turns
         if turns.replay.device_returned(now):
-            self._turn_taking.uplink.shut()
+            self.parts.turn_taking.uplink.shut()
         elif turns.downlink.stop_in_doubt and not turns.downlink.speaking:
             turns.downlink.stop()
 
     def _note_address(self, now: float) -> None:
-        if self._opened_at is not None:
+        if not self._addressed:
             audio.first_uplink_delay.observe(now - self._opened_at)
-            self._opened_at = None
-        self._turn_taking.silence.used = True
-        address = "{}:{}".format(*self._stream.address) if self._stream.address else ""
+            self._addressed = True
+        parts = self.parts
+        parts.turn_taking.silence.used = True
+        address = "{}:{}".format(*parts.stream.address) if parts.stream.address else ""
         self._services.traces.note(self.opened.device, "audio", f"{self.opened.session} {address}")
-        with self._transport.fields():
-            log.info("device address", extra={"address": self._stream.address})
-            self._turn_taking.turns.downlink.retry(now)
+        with parts.transport.fields():
+            log.info("device address", extra={"address": parts.stream.address})
+            parts.turn_taking.turns.downlink.retry(now)

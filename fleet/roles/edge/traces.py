@@ -32,7 +32,8 @@ class TraceQueue:
             if len(self._waiting) >= MOST:
                 return
             notes = self._waiting[device] = {}
-        notes[what] = f"{int(datetime.now(UTC).timestamp())} {text}".rstrip()
+        now = int(datetime.now(UTC).timestamp())
+        notes[what] = f"{now} {text}" if text else str(now)
 
     async def run(self, write: Write) -> None:
         """Write until cancelled, then write what is left. While Redis is away the newest notes of each kind wait."""

@@ -78,21 +78,21 @@ class Inbox:
         """Handle a message in `group`, now or as soon as fewer than `bound` are being handled."""
         if self._closed:
             return
+        topic, payload, packet_id, _ = message
         pending = None
-        if message.packet_id:
-            pending = _Pending(message.packet_id)
+        if packet_id:
+            pending = _Pending(packet_id)
             self._pending.append(pending)
-        if message.skipped:
-            log.warning("message too large", extra={"topic": message.topic})
+        if not payload and message.skipped:
+            log.warning("message too large", extra={"topic": topic})
             self._finish(pending)
-        elif self._has_room and not self._waiting:
-            self._start(group, message, pending)
+        elif not self._waiting and self._has_room():
+            self._start(group, topic, payload, pending)
         else:
             if not self._waiting:
                 self._on_full(True)
             self._waiting.append((message, pending))
 
-    @property
     def _has_room(self) -> bool:
         return len(self._handlers) < self._bound and self._held < LARGEST_HELD
 
@@ -112,27 +112,30 @@ class Inbox:
         for handler in self._handlers:
             handler.cancel()
 
-    def _start(self, group: asyncio.TaskGroup, message: Publish, pending: _Pending | None) -> None:
-        self._held += len(message.payload)
-        handler = self._on_message(message.topic, message.payload)
+    def _start(self, group: asyncio.TaskGroup, topic: str, payload: bytes, pending: _Pending | None) -> None:
+        handler, size = self._on_message(topic, payload), len(payload)
         if not isinstance(handler, asyncio.Future):
             work = isolate("mqtt message", handler, (Unavailable, Fenced))
             handler = cast("Ended", start_now(group, "mqtt message", work))
         if handler.done():
-            self._held -= len(message.payload)
             self._settle_one(pending, handler)
             return
+        self._held += size
         self._handlers[handler] = pending
-        handler.add_done_callback(functools.partial(self._next, group, len(message.payload)))
+        handler.add_done_callback(functools.partial(self._next, group, size))
 
     def _next(self, group: asyncio.TaskGroup, size: int, ended: Ended) -> None:
         self._held -= size
         if ended in self._handlers:
             self._settle_one(self._handlers.pop(ended), ended)
-        waited = bool(self._waiting)
-        while self._waiting and self._has_room and not self._closed:
-            self._start(group, *self._waiting.popleft())
-        if waited and not self._waiting and not self._closed:
+        if self._waiting:
+            self._start_waiting(group)
+
+    def _start_waiting(self, group: asyncio.TaskGroup) -> None:
+        while self._waiting and self._has_room() and not self._closed:
+            message, pending = self._waiting.popleft()
+            self._start(group, message.topic, message.payload, pending)
+        if not self._waiting and not self._closed:
             self._on_full(False)
 
     def _settle_one(self, pending: _Pending | None, ended: Ended) -> None:

@@ -155,17 +155,14 @@ class MqttSession:
     def _deliver(self, group: asyncio.TaskGroup, message: Publish) -> None:
         if self._inbox:
             self._inbox.put(group, message)
-            self._extend_deadline()
-
-    def _extend_deadline(self) -> None:
-        """Give the broker more time for SUBACK: it may send stored messages before."""
-        if self._subscribing:
-            self._subscribing.reschedule(asyncio.get_running_loop().time() + CONNECT_SECONDS)
+            if self._subscribing:
+                _extend_deadline(self._subscribing)
 
     def _acknowledge(self, packet_ids: Sequence[int]) -> None:
         if self._connection:
             self._connection.send(packets.pubacks(packet_ids))
-            self._extend_deadline()
+            if self._subscribing:
+                _extend_deadline(self._subscribing)
 
     def _refuse(self, reason: str) -> None:
         if not self._refused.done():
@@ -225,6 +222,11 @@ class MqttSession:
             raise Unavailable("the broker's answer to SUBSCRIBE does not fit")
         if not all(codes):
             log.warning("subscribed at QoS 0 only", extra={"broker": str(self._address)})
+
+
+def _extend_deadline(subscribing: asyncio.Timeout) -> None:
+    """Give the broker more time for SUBACK: it may send stored messages before."""
+    subscribing.reschedule(asyncio.get_running_loop().time() + CONNECT_SECONDS)
 
 
 @functools.cache

@@ -70,10 +70,9 @@ class _Wire(asyncio.Protocol):
         self.lost = False
         self._transport.set_protocol(self)
 
-    @property
-    def busy(self) -> bool:
-        """Whether so many callers wait for answers that others should wait before they send."""
-        return len(self._waiting) >= MOST_CALLERS
+    def offer(self, words: Words) -> "asyncio.Future[list[Any]] | None":
+        """Send a command as `send` does; None if so many callers wait for answers that others should wait before."""
+        return None if self.lost or len(self._waiting) >= MOST_CALLERS else self.send((words,))
 
     def send(self, commands: Sequence[Words]) -> "asyncio.Future[list[Any]]":
         """Send commands and return a future of all their answers; an error counts as an answer.
@@ -82,7 +81,7 @@ class _Wire(asyncio.Protocol):
             UnicodeEncodeError, TypeError: A word cannot be written; nothing was sent.
         """
         # First: a caller that waits for the answer to what was never written would get the next caller's answer.
-        written = [hiredis.pack_command(tuple(words)) for words in commands]
+        written = [*map(hiredis.pack_command, map(tuple, commands))]
         done: asyncio.Future[list[Any]] = self._loop.create_future()
         self._waiting.append(_PendingReply(len(commands), done, self._loop.time()))
         if not self._watching:
@@ -144,11 +143,12 @@ class _Wire(asyncio.Protocol):
 
     def _take(self, answer: Any) -> None:
         pending = self._waiting[0]
-        pending.answers.append(answer)
-        if len(pending.answers) == pending.count:
+        answers = pending.answers
+        answers.append(answer)
+        if len(answers) == pending.count:
             self._waiting.popleft()
             if not pending.done.done():  # the caller may have been cancelled
-                pending.done.set_result(pending.answers)
+                pending.done.set_result(answers)
 
 
 class PipelinedConnection:
@@ -177,8 +177,7 @@ class PipelinedConnection:
 
         The answer is a list of one, which may be an error of the server. The future fails if the connection does.
         """
-        wire = self._wire
-        return None if wire is None or wire.lost or wire.busy else wire.send((words,))
+        return None if self._wire is None else self._wire.offer(words)
 
     async def ask(self, commands: Sequence[Words]) -> list[Any]:
         """Send commands together and return their answers in their order.

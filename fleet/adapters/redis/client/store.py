@@ -1,7 +1,7 @@
 """The connection to Redis or Valkey: one place through which every command goes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -141,8 +141,8 @@ class Store:
                 cursor, names = await self.ask(read(node, cursor))
                 yield names
 
-    async def call(self, function: str, keys: Sequence[str], args: Words) -> list[str]:
-        """Run a function of `functions.lua` and return its answer as a list of texts.
+    def call(self, function: str, keys: Sequence[str], args: Words) -> Coroutine[Any, Any, list[str]]:
+        """Run a function of `functions.lua`, at once if it need not wait, and return its answer as a list of texts.
 
         The function may run twice, if the connection breaks after the first run: see `docs/adr/0007-redis-failover.md`.
 
@@ -151,11 +151,8 @@ class Store:
             Unavailable: Redis did not answer or refused.
         """
         words = _words(self.functions.name(function), keys, args)
-        return await self._answer(words, self._send(words))
-
-    def _send(self, words: Words) -> "asyncio.Future[list[Any]] | None":
         # In a Cluster a command may have to be sent again to another node.
-        return None if self.spans_nodes else self.client.send(words)
+        return self._answer(words, None if self.spans_nodes else self.client.send(words))
 
     async def _answer(self, words: Words, sent: "asyncio.Future[list[Any]] | None") -> list[str]:
         if sent is not None:
@@ -176,7 +173,7 @@ class Store:
     async def call_each(self, function: str, each: Sequence[tuple[Sequence[str], Words]]) -> list[list[str]]:
         """Run a function once with each pair of keys and arguments, all sent together; see `call`."""
         asked = [_words(self.functions.name(function), keys, args) for keys, args in each]
-        sent = [self._send(words) for words in asked]
+        sent = [None if self.spans_nodes else self.client.send(words) for words in asked]
         try:
             return [await self._answer(words, one) for words, one in zip(asked, sent, strict=True)]
         finally:
@@ -244,8 +241,7 @@ def _words(function: str, keys: Sequence[str], args: Words) -> Words:
 
 
 def _texts(answer: object) -> list[str]:
-    parts = answer if isinstance(answer, list) else [answer]
-    return [str(part) for part in parts]
+    return list(map(str, answer)) if isinstance(answer, list) else [str(answer)]
 
 
 def _wrong_kind(kind: Kind) -> ConfigError:

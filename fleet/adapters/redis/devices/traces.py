@@ -7,7 +7,7 @@ mostly with some words. Refused bootstraps are in one bounded list, because any 
 
 from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.keys import DEVICE_SECONDS
@@ -46,7 +46,7 @@ class TraceStore:
         self._store = store
 
     async def write(self, notes: Mapping[str, Mapping[str, str]]) -> None:
-        """Write the traces of several devices in one round trip.
+        """Write the traces of several devices in one round trip; records that are new take a second one.
 
         Args:
             notes: For each device its events (keys of `FIELDS`): the time, and words after a blank.
@@ -54,12 +54,17 @@ class TraceStore:
         Raises:
             Unavailable: Redis did not answer.
         """
-        pipe = self._store.client.pipeline(transaction=False)
-        for mac, happened in notes.items():
-            key = self._store.keys.device(mac)
-            pipe.hset(key, mapping=cast("Any", {FIELDS[what]: text for what, text in happened.items()}))
-            pipe.expire(key, DEVICE_SECONDS)
-        await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+        pipe, names = self._store.client.pipeline(transaction=False), list(map(self._store.keys.device, notes))
+        for name, happened in zip(names, notes.values(), strict=True):
+            words = [word for what, text in happened.items() for word in (FIELDS[what], text)]
+            pipe.execute_command("HSET", name, *words)
+        added = await self._store.ask(cast("Awaitable[list[int]]", pipe.execute()))
+        # Every hello renews the life of a record. One that was forgotten meanwhile is new, and so are its fields.
+        renewal = self._store.client.pipeline(transaction=False)
+        for name, fields in zip(names, added, strict=True):
+            if fields:
+                renewal.expire(name, DEVICE_SECONDS)
+        await self._store.ask(cast("Awaitable[list[int]]", renewal.execute()))
 
     async def note(self, mac: str, what: str, words: str) -> None:
         """Write one trace, with the time.

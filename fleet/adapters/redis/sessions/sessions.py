@@ -1,8 +1,7 @@
 """Sessions: from a hello to its goodbye."""
 
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -37,15 +36,11 @@ class SessionRecord(msgspec.Struct, frozen=True):
     kept: int = 0
     """When it began, in Unix seconds, if announcements were kept for the device then; else 0."""
 
-    def details(self) -> dict[str, str]:
-        """Return the fields besides id, dialect and edge."""
-        return {
-            "ssrc": str(self.ssrc),
-            "key": self.key,
-            "up": f"{self.uplink.sample_rate}/{self.uplink.frame_ms}",
-            "down": f"{self.downlink.sample_rate}/{self.downlink.frame_ms}",
-            "aec": str(int(self.aec)),
-        }
+    def details(self) -> tuple[str | int, ...]:
+        """Return names and values of the fields besides id, dialect and edge."""
+        up = f"{self.uplink.sample_rate}/{self.uplink.frame_ms}"
+        down = f"{self.downlink.sample_rate}/{self.downlink.frame_ms}"
+        return "ssrc", self.ssrc, "key", self.key, "up", up, "down", down, "aec", int(self.aec)
 
     @classmethod
     def of(cls, mac: str, record: Mapping[str, str]) -> "SessionRecord":
@@ -65,8 +60,7 @@ class SessionRecord(msgspec.Struct, frozen=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """The result of opening a session.
 
     The replaced session (empty strings without one), and whether the tools are known.
@@ -108,8 +102,7 @@ class Sessions:
             ],
             [
                 *(owner.worker, owner.fence, SESSION_SECONDS, DEVICE_SECONDS, INDEX_SECONDS, prefix(shard), mac),
-                *(session.edge, *post, session.dialect, session.id),
-                *(part for pair in session.details().items() for part in pair),
+                *(session.edge, *post, session.dialect, session.id, *session.details()),
             ],
         )
         if command is not None and not post[0]:

@@ -95,6 +95,8 @@ class DeviceCalls:
         self._pending = PendingCalls(_DISCONNECTED)
         self._leaving = PendingCalls(_DISCONNECTED)
         """Calls whose answer is that the device goes offline."""
+        self.awaited = self._pending.devices, self._leaving.devices
+        """The devices of which calls are awaited here."""
         self._ends = OperatorEnds()
 
     async def call(
@@ -156,8 +158,8 @@ class DeviceCalls:
                 request = CallToolCommand(number, command.name, command.arguments, command.session)
                 return await self._run(shard, mac, request, terms, sent, fresh=True)
 
-    def awaits(self, mac: str, number: str = "") -> bool:
-        """Whether a call is awaited here; without its id, whether any call of the device is."""
+    def awaits(self, mac: str, number: str) -> bool:
+        """Whether a call is awaited here."""
         return self._pending.awaits(mac, number) or self._leaving.awaits(mac, number)
 
     def take(self, mac: str, answer: ResponseEvent) -> asyncio.Future[bool] | None:

@@ -17,11 +17,12 @@ class PendingCalls(Generic[T]):
         self._disconnected = disconnected
         self._waiting: dict[str, dict[str, list[asyncio.Future[T]]]] = {}
         """A request that is made twice at once is sent once, and its answer is for both."""
+        self.devices = self._waiting.keys()
+        """Those to which any request waits for its answer."""
 
-    def awaits(self, mac: str, request: str = "") -> bool:
-        """Whether a request waits for its answer; without its id, whether any request to the device does."""
-        waiting = self._waiting.get(mac, {})
-        return request in waiting if request else bool(waiting)
+    def awaits(self, mac: str, request: str) -> bool:
+        """Whether a request waits for its answer."""
+        return request in self._waiting.get(mac, ())
 
     def register(self, mac: str, number: int) -> "_Registered[T]":
         """Register a future for the answer to a request that is about to be sent, during a `with`."""

@@ -24,11 +24,13 @@ class AwaitedAnswers:
         self._calls = calls
         self._requests = requests
         self._parsing = parsing
+        self._devices = (*calls.awaited, requests.devices)
 
     def take(self, mac: str, payload: bytes) -> asyncio.Future[bool] | None:
         """Begin to take the answer to a request that this worker awaits; None for every other message."""
         # Only these are read here, so that few messages of other kinds are read twice.
-        if not (self._calls.awaits(mac) or self._requests.awaits(mac)):
+        called, leaving, asked = self._devices
+        if mac not in called and mac not in leaving and mac not in asked:
             return None
         if not self._parsing.take_now(parsing_cost(payload), mac):
             return None

@@ -124,18 +124,19 @@ class DeviceDispatcher:
     def _work(self, shard: Shard, mac: str, dialect: str, event: DeviceEvent) -> Awaitable[None] | None:
         """Return what an event asks for; None if it is done."""
         match event:
-            case RegisterToolsEvent():
-                return self._registrations.register(shard, mac, event, dialect)
-            case BadRequestEvent():
-                self._registrations.reject(shard, mac, event, dialect)
+            # What comes most often is first.
             case HelloEvent():
                 return self._hello(shard, mac, dialect, event)
-            case ListenStartEvent() | ListenStopEvent() | DetectEvent() | AbortEvent():
-                return self._forward(shard, mac, dialect, event)
             case GoodbyeEvent():
                 return self._close(shard, mac, event.session)
             case ResponseEvent():
                 return self._answer(shard, mac, dialect, event)
+            case ListenStartEvent() | ListenStopEvent() | DetectEvent() | AbortEvent():
+                return self._forward(shard, mac, dialect, event)
+            case RegisterToolsEvent():
+                return self._registrations.register(shard, mac, event, dialect)
+            case BadRequestEvent():
+                self._registrations.reject(shard, mac, event, dialect)
             case NotificationEvent():
                 return self._report(shard, mac, event)
             case IgnoredEvent():

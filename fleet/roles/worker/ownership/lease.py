@@ -60,7 +60,7 @@ class Lease:
     @property
     def held(self) -> bool:
         """Whether no other worker can have the lease."""
-        return self.left > 0
+        return not self._ended and self._until > self.clock()
 
     def extend(self, asked: float) -> None:
         """Take note of a renewal that was requested at this time; it does not undo `end`."""

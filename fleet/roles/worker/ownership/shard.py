@@ -170,7 +170,7 @@ class Shard:
         Raises:
             Fenced: Another worker may own the shard.
         """
-        if not self.held:
+        if not self.lease.held:
             raise Fenced(f"another worker may own shard {self.number}")
 
     async def drain(self, seconds: float) -> None:
@@ -198,23 +198,22 @@ class Shard:
         return ended
 
     def _dispatch(self, topic: str, payload: bytes, ended: Ended) -> None:
-        parsed = ("boot", "") if topic == BOOT_TOPIC else topics.parse(topic)
-        if parsed is None:
+        kind, mac = topics.parse(topic) or (("boot", "") if topic == BOOT_TOPIC else ("", ""))
+        if not kind:
             metrics.malformed.add("topic")
             log.warning("message on an invalid topic", extra={"topic": topic})
             ended.set_result(None)
             return
-        if topic != BOOT_TOPIC and self.filters and f"{topic.rpartition('/')[0]}/+" not in self.filters:
+        if mac and self.filters and f"{topic.rpartition('/')[0]}/+" not in self.filters:
             # Subscriptions of a worker with another FLEET_SHARDS stay in the session. The fence of this shard does not
             # fit their devices, so one such message would end every connection; the right shard receives it too.
             ended.set_result(None)
             return
-        kind, mac = parsed
         log.debug("message", extra={"device": mac, "kind": kind, "bytes": len(payload)})
         message = self._receiver.expect(mac, payload, ended) if kind == "presence" else payload
         work = functools.partial(self._handle, self._session, kind, mac, message, ended)
         taken = None
-        if kind == "up" and self._session is not None and self._ready.is_set() and self.held:
+        if kind == "up" and self._session is not None and self._ready.is_set() and self.lease.held:
             taken = None if self.executor.has_work(mac) else self._receiver.take(mac, payload)
         if taken is None:
             self.executor.submit(mac, work, ended)
@@ -235,7 +234,7 @@ class Shard:
         if not self._ready.is_set():
             await self._ready.wait()
         pauses, deadline = None, self.lease.clock() + RETRY_SECONDS
-        while session is not None and session is self._session and self.held:
+        while session is not None and session is self._session and self.lease.held:
             if ended.done():
                 return None
             try:

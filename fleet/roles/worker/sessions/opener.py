@@ -67,7 +67,7 @@ class SessionOpener:
             await self._close_old(shard, mac)
             return None
         try:
-            edge = await self._directory.choose()
+            edge = self._directory.pick() or await self._directory.choose()
             if edge is None:
                 self._refuse(shard, mac, dialect, "no edge is ready", "unavailable")
                 await self._close_old(shard, mac)
@@ -86,7 +86,7 @@ class SessionOpener:
 
     async def _open(self, shard: Shard, hello: HelloEvent, session: SessionRecord, edge: EdgeRecord) -> Opened:
         mac = session.device
-        host = await self._host(edge, mac)
+        host = edge.host or self._resources.settings.public_host or await self._reported_host(mac)
         shard.check()
         # Open the session on the edge before the device gets its hello, so that no packet comes too early.
         opened = await self._resources.sessions.open(shard.owner, session, _announcement(session, shard.number))
@@ -140,8 +140,8 @@ class SessionOpener:
         """Return whether an edge is known to be dead."""
         return self._directory.is_gone(edge)
 
-    async def _host(self, edge: EdgeRecord, mac: str) -> str:
-        host = edge.host or self._resources.settings.public_host or (await self._resources.devices.read(mac)).host
+    async def _reported_host(self, mac: str) -> str:
+        host = (await self._resources.devices.read(mac)).host
         if not host:
             raise Unavailable("no address for the audio is known")
         return host

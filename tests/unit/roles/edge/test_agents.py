@@ -43,7 +43,7 @@ class Site:
     @property
     def agent(self) -> SessionAgent:
         [session] = self.stage.edge._registry
-        return session._transport.agent
+        return session.parts.transport.agent
 
     async def publish(self, **fields: Any) -> CompiledAgent:
         """Publish the next version, and tell the edge; return when it counts."""

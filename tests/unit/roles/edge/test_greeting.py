@@ -52,7 +52,7 @@ async def test_who_speaks_before_the_greeting_has_a_voice_is_understood_and_not_
     async with site() as one:
         one.stage.voice.gate = asyncio.Event()
         [session] = one.stage.edge._registry
-        uplink = session._turn_taking.uplink
+        uplink = session.parts.turn_taking.uplink
         await one.publish(greeting="Hi!")
         await one.stage.listen(mode)
         one.device.be_silent(4)
@@ -77,6 +77,6 @@ async def test_a_device_in_auto_mode_is_not_listened_to_while_it_is_greeted() ->
         one.device.be_silent(4)
         await one.stage.told_at_least("start")
         [session] = one.stage.edge._registry
-        gates = [session._turn_taking.uplink.gate]
+        gates = [session.parts.turn_taking.uplink.gate]
         await one.stage.told_at_least("start", "stop")
-        assert [*gates, session._turn_taking.uplink.gate] == ["shut", "open"]
+        assert [*gates, session.parts.turn_taking.uplink.gate] == ["shut", "open"]

@@ -16,7 +16,7 @@ from tests.unit.roles.edge.test_turn_taking import begin_speaking
 
 def playout(stage: Stage) -> Playout | None:
     [session] = stage.edge._registry
-    speech = session._turn_taking.turns.downlink.speech
+    speech = session.parts.turn_taking.turns.downlink.speech
     return speech.playout if speech else None
 
 

@@ -17,7 +17,7 @@ async def answering(stage: Stage, ago: float = 5.0, **opened: object) -> Device:
     stage.voice.packets_each = 200
     await stage.speak(turn, "A", "B")
     await device.packets(2)
-    speech = session(stage)._turn_taking.turns.downlink.speech
+    speech = session(stage).parts.turn_taking.turns.downlink.speech
     assert speech
     speech.begun_at -= ago
     return device
@@ -43,7 +43,7 @@ async def test_it_silences_the_answer_without_a_stop_and_is_answered() -> None:
         device = await answering(stage)
         await stage.listen("manual")
         await stage.until(lambda: "speech_interrupted" in stage.kinds())
-        sent = session(stage)._transport.sent
+        sent = session(stage).parts.transport.sent
         turn = await say(stage, device, first=20)
         stage.voice.packets_each = 2
         await stage.speak(turn, "C")
@@ -51,7 +51,7 @@ async def test_it_silences_the_answer_without_a_stop_and_is_answered() -> None:
         # py-xiaozhi switches its microphone off on `tts stop`.
         assert stage.told() == ["stt", "start", "sentence_start", "stt", "start", "sentence_start", "stop"]
         assert stage.voice.spoken[-1] == "C"
-        assert session(stage)._transport.sent - sent <= 6
+        assert session(stage).parts.transport.sent - sent <= 6
         assert {20, 25} <= set(stage.asr.markers())
 
 

@@ -1,10 +1,13 @@
-"""What a closed session leaves on its edge: nothing that only the garbage collector can free."""
+"""What a session costs its edge: no parts before it is used, and nothing that only the garbage collector can free."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
+from fleet.roles.edge import session as sessions
+from fleet.wire.edge_messages import SessionSilentEvent
 from tests.support.edge_stage import Device, Stage, on_stage, opened, opus_like, settle
 from tests.support.garbage import no_garbage
 
@@ -98,3 +101,38 @@ async def test_a_closed_session_is_freed_without_the_garbage_collector(mode: str
             for number in range(1, 4):
                 await session(stage, number, mode, talk)
             await settle()
+
+
+async def test_a_session_has_no_parts_before_something_comes_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[sessions.SessionParts] = []
+
+    class Counted(sessions.SessionParts):
+        def __init__(self, *about: Any) -> None:
+            super().__init__(*about)
+            made.append(self)
+
+    monkeypatch.setattr(sessions, "SessionParts", Counted)
+    async with on_stage() as stage:
+        await session(stage, 1)
+        assert not made
+        await stage.send("session_opened", "s2", **opened(SSRC))
+        [idle] = stage.edge._registry
+        stage.pass_time(1.0)
+        idle.recover()
+        assert not idle.busy and not made
+        await stage.send("listening_started", "s2", mode="auto")
+        assert len(made) == 1
+        stage.pass_time(1.0)
+        assert [idle.parts] == made
+
+
+async def test_a_session_that_nothing_came_for_ends_as_unused() -> None:
+    async with on_stage() as stage:
+        await stage.send("session_opened", **opened(SSRC))
+        stage.pass_time(14.0)
+        await settle()
+        assert not stage.posted
+        stage.pass_time(16.0)
+        await stage.until(lambda: stage.posted)
+        [silent] = stage.posted
+        assert isinstance(silent, SessionSilentEvent) and silent.reason == "unused"

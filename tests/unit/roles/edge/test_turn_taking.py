@@ -43,7 +43,7 @@ async def begin_speaking(stage: Stage, mode: str = "auto", **rest: object) -> tu
     await stage.speak(turn, "A", "B")
     await device.packets(2)
     [session] = stage.edge._registry
-    session._turn_taking.ending._answered = None  # as more than a second after the utterance
+    session.parts.turn_taking.ending._answered = None  # as more than a second after the utterance
     return device, turn
 
 
@@ -132,14 +132,14 @@ async def test_push_to_talk_without_speech_says_nothing() -> None:
 
 def gate(stage: Stage) -> str:
     [session] = stage.edge._registry
-    return session._turn_taking.uplink.gate
+    return session.parts.turn_taking.uplink.gate
 
 
 def push(stage: Stage, payloads: list[bytes], first: int = 1, apart: float = 0.06) -> None:
     """Give packets to the session as they come from an open microphone, so many seconds apart."""
     [session] = stage.edge._registry
     for number, payload in enumerate(payloads):
-        session._turn_taking.uplink.push(first + number, payload, number * apart)
+        session.parts.turn_taking.uplink.push(first + number, payload, number * apart)
 
 
 async def test_what_is_said_is_heard_though_the_word_that_the_device_listens_was_lost() -> None:
@@ -202,7 +202,7 @@ async def test_abort_silences_at_once_and_stops_exactly_once(mode: str) -> None:
 
 def sequence(stage: Stage) -> int:
     [session] = stage.edge._registry
-    return session._transport._sequence
+    return session.parts.transport._sequence
 
 
 async def test_abort_is_answered_when_nothing_plays() -> None:
@@ -258,7 +258,7 @@ async def test_listening_long_after_the_announcement_stops_the_speech_once() -> 
     async with on_stage() as stage:
         device, _turn = await begin_speaking(stage)
         [session] = stage.edge._registry
-        speech = session._turn_taking.turns.downlink.speech
+        speech = session.parts.turn_taking.turns.downlink.speech
         assert speech
         speech.begun_at -= 5
         await stage.listen()
@@ -275,7 +275,7 @@ async def test_a_late_listen_start_does_not_stop_an_answer_that_has_said_nothing
         turn = (await stage.heard()).turn
         await stage.told_at_least("start")
         [session] = stage.edge._registry
-        speech = session._turn_taking.turns.downlink.speech
+        speech = session.parts.turn_taking.turns.downlink.speech
         assert speech
         speech.begun_at -= 5
         await stage.listen()
@@ -443,7 +443,7 @@ async def test_an_older_turn_is_not_spoken_once_something_newer_was_said() -> No
         device.say()
         older = (await stage.heard()).turn
         [session] = stage.edge._registry
-        session._turn_taking.ending._answered = None  # as more than a second after the utterance
+        session.parts.turn_taking.ending._answered = None  # as more than a second after the utterance
         device.say(first=20)
         newer = (await stage.heard(2)).turn
         await stage.speak(older, "old")
@@ -591,14 +591,14 @@ async def test_new_session_of_a_device_ends_the_old_one_silently() -> None:
         told = stage.told()
         [old] = stage.edge._registry
         device = await stage.open(ssrc=7, session="s2")
-        sent = old._transport._sequence
+        sent = old.parts.transport._sequence
         await stage.send("listening_started", session="s2", mode="auto")
         device.say()
         heard = await stage.heard(2)
         assert heard.session == "s2"
         assert stage.told() == [*told, "stt", "start"]
         assert stage.edge.load == 1
-        assert old._transport._sequence == sent
+        assert old.parts.transport._sequence == sent
 
 
 async def test_session_in_a_dialect_or_format_that_is_unknown_is_refused() -> None:

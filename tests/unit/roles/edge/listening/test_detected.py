@@ -94,9 +94,9 @@ async def test_a_wake_word_that_nobody_knows_is_known_by_its_audio_and_remembere
             device.send(*burst)
             await stage.received(33)
         [session] = stage.edge._registry
-        await stage.until(lambda: not session._detected._timer.tick)
+        await stage.until(lambda: not session.parts.detected._timer.tick)
         await detect(stage, "小胖")
-        await stage.until(lambda: not session._detected._timer.tick)
+        await stage.until(lambda: not session.parts.detected._timer.tick)
         assert not stage.utterances()
 
 

@@ -167,7 +167,7 @@ async def test_no_answer_to_the_end_of_a_long_utterance_is_prepared() -> None:
 def speak(stage: Stage, *packets: bytes) -> None:
     """Let the edge hear more than a device may send at once."""
     (session,) = stage.edge._registry
-    period = session._turn_taking.uplink.period
+    period = session.parts.turn_taking.uplink.period
     assert period
     for packet in packets:
         period.feed(packet)

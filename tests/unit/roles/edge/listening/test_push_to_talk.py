@@ -276,7 +276,7 @@ def push(stage: Stage, payloads: list[bytes], first: int, since: float) -> None:
     """Give packets to the session as they come from a microphone, a frame apart."""
     [session] = stage.edge._registry
     for number, payload in enumerate(payloads):
-        session._turn_taking.uplink.push(first + number, payload, since + number * 0.06)
+        session.parts.turn_taking.uplink.push(first + number, payload, since + number * 0.06)
 
 
 NOTHING = b""
@@ -290,7 +290,7 @@ async def test_datagrams_that_prove_nothing_open_no_press_and_do_not_lengthen_th
         await stage.told_at_least("stop")
         push(stage, [NOTHING] * 600, device.sequence, asyncio.get_running_loop().time())
         [session] = stage.edge._registry
-        assert session._turn_taking.uplink.gate == "held"
+        assert session.parts.turn_taking.uplink.gate == "held"
         await stage.listen("manual")
         await said(stage, device)
         assert len(stage.asr.heard[-1]) == 6 * FRAME

@@ -72,7 +72,7 @@ async def come_back(stage: Stage) -> None:
     """Let the device return, and wait until its session has taken note."""
     await stage.send("device_returned")
     [session] = stage.edge._registry
-    await stage.until(lambda: not session._return_timer.tick)
+    await stage.until(lambda: not session.parts.return_timer.tick)
 
 
 async def test_a_device_that_was_never_spoken_to_is_not_told_to_stop_when_it_comes_back() -> None:
@@ -105,7 +105,7 @@ async def test_a_device_that_says_hello_at_once_hears_nothing_of_the_session_bef
         [session] = stage.edge._registry
         await stage.send("device_returned")
         await stage.send("session_opened", "s2", **{**OTHER, "ssrc": 9})
-        assert not session._return_timer.tick
+        assert not session.parts.return_timer.tick
         assert stage.told() == ["stop"]
 
 
@@ -135,18 +135,18 @@ async def test_a_turn_that_goes_on_is_waited_for() -> None:
         device.say()
         turn = (await stage.heard()).turn
         [session] = stage.edge._registry
-        waiting = session._turn_taking.turns._turn
+        waiting = session.parts.turn_taking.turns._turn
         assert waiting
         waiting.progress_at -= 60
         await stage.send("turn_working", turn=turn)
         await stage.send("turn_working", turn="another")
         stage.pass_time(60)
-        assert session._turn_taking.turns.busy
+        assert session.parts.turn_taking.turns.busy
         assert not stage.voice.spoken
         stage.pass_time(66)
         await stage.told_at_least("stop")
         assert stage.voice.spoken == ["Sorry, I cannot answer right now."]
-        assert not session._turn_taking.turns.busy
+        assert not session.parts.turn_taking.turns.busy
         assert interruptions(stage) == [(turn, 0)]
 
 

@@ -40,10 +40,10 @@ async def test_what_was_said_meanwhile_is_heard_when_the_word_that_the_device_li
         stage.edge._services.stalls.beat(now)
         [session] = stage.edge._registry
         for number in range(1, 21):
-            session._turn_taking.uplink.push(number, opus_like(number), now)
+            session.parts.turn_taking.uplink.push(number, opus_like(number), now)
         await stage.listen()
         for number in range(21, 41):
-            session._turn_taking.uplink.push(number, b"\x58", now)
+            session.parts.turn_taking.uplink.push(number, b"\x58", now)
         await stage.heard()
         assert stage.asr.markers()[:20] == list(range(1, 21))
 

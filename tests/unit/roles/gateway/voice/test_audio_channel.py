@@ -76,7 +76,7 @@ async def test_what_is_sent_in_place_of_a_microphone_does_not_press_a_button(fra
         await elapse(5)
         assert one.stage.edge.counters["received"] * frame_ms >= 960
         [session] = one.stage.edge._registry
-        assert session._turn_taking.mode is None
+        assert session.parts.turn_taking.mode is None
 
 
 async def test_a_client_that_speaks_is_heard_with_what_it_says_alone() -> None:

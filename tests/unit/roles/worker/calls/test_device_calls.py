@@ -248,18 +248,18 @@ async def test_a_control_that_another_worker_sent_counts_as_done_and_its_failure
 
 
 async def test_the_answer_to_a_call_that_is_awaited_needs_no_task(stage: WorkerStage, calls: DeviceCalls) -> None:
-    assert not calls.awaits(MAC)
+    assert not any(MAC in devices for devices in calls.awaited)
     async with asyncio.TaskGroup() as group:
         called = [group.create_task(calls.call(stage.shard, MAC, COMMAND, terms(f"c{number}"))) for number in range(2)]
         await elapse(0.1)
-        assert calls.awaits(MAC) and not any(one.done() for one in called)
+        assert any(MAC in devices for devices in calls.awaited) and not any(one.done() for one in called)
         numbers = [str(request["id"]) for request in requests(stage)]
         assert calls.take(MAC, ResponseEvent("12345", DONE)) is None, "nobody waits for it"
         assert calls.take(MAC, ResponseEvent(numbers[0], "true", plain=True)) is None, "its failure may be a report"
         taken = [calls.take(MAC, ResponseEvent(number, DONE)) for number in numbers]
         assert [one and await one for one in taken] == [True, True]
     assert [one.result() for one in called] == [Outcome("ok", "true")] * 2
-    assert not calls.awaits(MAC)
+    assert not any(MAC in devices for devices in calls.awaited)
 
 
 async def test_an_answer_that_cannot_be_recorded_is_not_told(stage: WorkerStage, calls: DeviceCalls) -> None:

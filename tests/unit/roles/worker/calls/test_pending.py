@@ -62,8 +62,8 @@ async def test_nothing_is_left_behind() -> None:
 
 async def test_it_is_known_who_is_awaited() -> None:
     waiters = PendingCalls(GONE)
-    assert not waiters.awaits(MAC)
+    assert MAC not in waiters.devices
     with waiters.register(MAC, 7):
-        assert waiters.awaits(MAC) and waiters.awaits(MAC, "7")
-        assert not waiters.awaits(MAC, "8") and not waiters.awaits("other")
-    assert not waiters.awaits(MAC, "7")
+        assert MAC in waiters.devices and waiters.awaits(MAC, "7")
+        assert not waiters.awaits(MAC, "8") and not waiters.awaits("other", "7")
+    assert MAC not in waiters.devices and not waiters.awaits(MAC, "7")

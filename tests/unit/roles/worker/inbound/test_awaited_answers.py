@@ -19,10 +19,11 @@ async def test_only_the_answer_to_a_call_that_is_awaited_is_taken() -> None:
         taken.append(answer.id)
         return asyncio.get_running_loop().create_future()
 
-    calls = SimpleNamespace(take=take, awaits=lambda mac: False)
+    called: set[str] = set()
+    calls = SimpleNamespace(take=take, awaited=(set(), called))
     answers = AwaitedAnswers(cast("Any", calls), PendingCalls(None), parsing)
     assert answers.take(MAC, ANSWER) is None and taken == []
-    calls.awaits = lambda mac: mac == MAC
+    called.add(MAC)
     assert answers.take("another", ANSWER) is None
     assert answers.take(MAC, b'{"type":"hello","version":3}') is None
     assert answers.take(MAC, b"{" * 300) is None and taken == []
@@ -39,7 +40,7 @@ async def test_only_the_answer_to_a_call_that_is_awaited_is_taken() -> None:
 
 async def test_the_answer_to_another_request_is_passed_on_at_once() -> None:
     requests = PendingCalls[ResponseEvent | None](None)
-    calls = SimpleNamespace(take=lambda mac, answer: None, awaits=lambda mac: False)
+    calls = SimpleNamespace(take=lambda mac, answer: None, awaited=(set(), set()))
     answers = AwaitedAnswers(cast("Any", calls), requests, LoopBudget())
     with requests.register(MAC, 8) as other, requests.register(MAC, 7) as waiting:
         assert answers.take("another", ANSWER) is None
