@@ -7,6 +7,8 @@ import pytest
 
 from fleet.workbench.bench.usage import CpuMeter, Measured
 from fleet.workbench.local_servers import module_command
+from tests.support.forked_programs import PATIENT, fork_programs
+from tests.support.patience import REDIS, SQL, lengthen
 
 T = TypeVar("T")
 
@@ -30,5 +32,7 @@ def _rest_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _roles_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_command, "through", ["tests.support.patient_module"])
+def _programs_are_forked_and_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengthen(monkeypatch, (*REDIS, *SQL, "fleet.workbench.local_servers.server.READY_SECONDS"))
+    monkeypatch.setattr(module_command, "through", [PATIENT])
+    fork_programs(monkeypatch)
