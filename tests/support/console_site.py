@@ -329,7 +329,8 @@ class ConsoleSite:
         await site.connect(self.macs)
         ending = {"expires": _now() + 86_400_000}
         about = {"created": _now() - 3_600_000, "kind": "reboot", "tool": "", **ending}
-        ok = await site.add_job(name="Restart the pilot devices", query="tag.floor=1", **about)
+        fast = {"rate": 1000}
+        ok = await site.add_job(name="Restart the pilot devices", query="tag.floor=1", policy=fast, **about)
         stages = [{"count": 4, "min_success": 0.9, "min_sample": 4}, {"share": 0.5, "soak_seconds": 600}, {"share": 1}]
         policy = {"stages": stages, "rate": 1000, "window": 20, "halt_sample": 4}
         await site.prepare()

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.support.preloaded"])
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.support.preloaded"])
 
 
 class Forked:
@@ -30,8 +30,8 @@ class Forked:
     def __init__(
         self, words: Sequence[str], environment: Mapping[str, str], *, stdout: bool = False, patient: bool = True
     ) -> None:
-        reading, writing = _CONTEXT.Pipe(duplex=False)
-        self._process = _CONTEXT.Process(target=_run, args=(list(words), dict(environment), writing, stdout, patient))
+        reading, writing = CONTEXT.Pipe(duplex=False)
+        self._process = CONTEXT.Process(target=_run, args=(list(words), dict(environment), writing, stdout, patient))
         self._process.start()
         writing.close()
         self.written = os.fdopen(os.dup(reading.fileno()), encoding="utf-8")

@@ -10,7 +10,7 @@ from sqlalchemy import insert
 
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.shards.leases import Leases
-from fleet.adapters.redis.shards.operator_calls import CallState, OperatorCalls
+from fleet.adapters.redis.shards.operator_calls import CallState, OperatorCalls, QueuedCall
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.adapters.sql.database import Database
 from fleet.adapters.sql.image_rows import ImageRow, ImageRows, NewImage
@@ -33,6 +33,7 @@ Answer = Callable[[OperatorCall], tuple[CallState, str] | None]
 """None: the call is under way for ever."""
 FIRST = mac_number("02:00:00:00:00:00")
 NOW = 1_800_000_000_000
+LIMIT = 240.0
 
 
 def done(_: OperatorCall) -> tuple[CallState, str]:
@@ -128,26 +129,25 @@ class JobSite:
             await self.step()
             await asyncio.sleep(0.01)
 
-    async def run(self, job: int, answer: Answer = done, most: int = 3_000) -> JobRow:
+    async def run(self, job: int, answer: Answer = done) -> JobRow:
         """Feed and answer until a job is no longer running, or has nothing under way."""
-        for _ in range(most):
-            await self.step()
-            answered = await self.answer(answer)
-            found = await self.job(job)
-            if found.state not in ("running", "stopping") or (not answered and found.reason in ("devices", "soak")):
-                return found
-            await asyncio.sleep(0.01)
-        raise AssertionError(await self.job(job))
+        async with asyncio.timeout(LIMIT):
+            while True:
+                busy = await self.step()
+                answered = await self.answer(answer)
+                found = await self.job(job)
+                if found.state not in ("running", "stopping") or (not answered and found.reason in ("devices", "soak")):
+                    return found
+                await asyncio.sleep(0.01 if busy or answered else 0.05)
 
     async def waiting_calls(self) -> list[tuple[int, str, OperatorCall]]:
         """Return the calls in the queues of all shards."""
-        entries = await self.queues.read(dict.fromkeys(range(self.store.keys.shards), "0"))
-        return [(one.shard, one.id, one.call) for one in entries if one.call is not None]
+        return [(one.shard, one.id, one.call) for one in await self._queued() if one.call is not None]
 
     async def answer(self, answer: Answer = done) -> int:
         """Make the calls that wait, as their owners do; return how many ended."""
         ended = 0
-        for entry in await self.queues.read(dict.fromkeys(range(self.store.keys.shards), "0")):
+        for entry in await self._queued():
             call = entry.call
             assert call is not None
             outcome = answer(call)
@@ -160,6 +160,15 @@ class JobSite:
             await self.queues.end(owner, call, *outcome, entry.id)
             ended += 1
         return ended
+
+    async def _queued(self) -> list[QueuedCall]:
+        """Return what is in the queues; unlike an owner, do not wait for more when there is nothing."""
+        keys = self.store.keys
+        pipe = self.store.client.pipeline(transaction=False)
+        for shard in range(keys.shards):
+            pipe.xlen(keys.operator_calls(shard))
+        filled = [shard for shard, count in enumerate(await self.store.ask(pipe.execute())) if count]
+        return await self.queues.read(dict.fromkeys(filled, "0")) if filled else []
 
     async def _owner(self, shard: int) -> Owner:
         if shard not in self._owners:

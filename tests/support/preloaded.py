@@ -16,7 +16,13 @@ import fleet.roles.control.leader.parts
 import fleet.run.api
 import fleet.run.edge
 import fleet.run.gateway
+import fleet.run.up
 import fleet.run.worker
+import fleet.workbench.bench.crowd_load
+import fleet.workbench.bench.edge
+import fleet.workbench.bench.mqtt_load
+import fleet.workbench.bench.udp_load
+import fleet.workbench.bench.worker
 import tests.support.patient_fleet
 
 gc.collect()

@@ -22,7 +22,7 @@ from fleet.roles.control.leader.state_keeper import StateKeeper
 from fleet.roles.control.leader.state_work import StateWork
 from fleet.wire.operator_calls import OperatorCall
 from fleet.wire.property_states import PropertyPolicy
-from tests.support.job_site import JobSite
+from tests.support.job_site import LIMIT, JobSite
 
 ALL_TOOLS = (STATUS, *(one.tool for one in SETTERS.values()), "self.lamp.turn_on")
 TOOLS_OF = {name: one.tool for name, one in SETTERS.items()}
@@ -101,13 +101,13 @@ class StateSite(JobSite):
 
     async def settle(self) -> None:
         """Work until nothing is due and nothing under way."""
-        for _ in range(2_000):
-            more = await self.keeper.step(self.states)
-            answered = await self.answer(lambda call: self.stubs[call.device].answer(call))
-            if not more and not answered and not self.states.under_way:
-                return
-            await asyncio.sleep(0.001)
-        raise AssertionError("it does not settle")
+        async with asyncio.timeout(LIMIT):
+            while True:
+                more = await self.keeper.step(self.states)
+                answered = await self.answer(lambda call: self.stubs[call.device].answer(call))
+                if not more and not answered and not self.states.under_way:
+                    return
+                await asyncio.sleep(0.001)
 
     async def _refresh(self, macs: Iterable[str]) -> int:
         self.refreshed += macs

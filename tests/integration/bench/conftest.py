@@ -7,6 +7,8 @@ import pytest
 
 from fleet.workbench.bench.usage import CpuMeter, Measured
 from fleet.workbench.local_servers import module_command
+from tests.support.forked_programs import fork_programs
+from tests.support.patience import REDIS, SQL, lengthen
 from tests.support.patient_module import COMMAND
 
 T = TypeVar("T")
@@ -31,5 +33,7 @@ def _rest_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _roles_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def _programs_are_forked_and_wait_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengthen(monkeypatch, (*REDIS, *SQL, "fleet.workbench.local_servers.server.READY_SECONDS"))
     monkeypatch.setattr(module_command, "RUN_MODULE", COMMAND)
+    fork_programs(monkeypatch)

@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.support.bench_command import run_bench
 
 
-async def test_receipts_are_what_the_devices_heard(tmp_path: Path) -> None:
+def test_receipts_are_what_the_devices_heard(tmp_path: Path) -> None:
     words = ("--devices", "40", "--busy", "4", "--old", "8", "--rate", "50")
-    printed, found = await run_bench(tmp_path, "announcements", *words)
+    printed, found = run_bench(tmp_path, "announcements", *words)
     assert "took the clip" in printed
     verdict = found["verdict"]
     assert (verdict["devices"], verdict["differing"], verdict["wrong"]) == (40, 0, []), verdict

@@ -9,13 +9,13 @@ from fleet.ground.errors import Unavailable
 from fleet.workbench.bench.broker_load import Load
 from fleet.workbench.bench.broker_server import running_broker
 from fleet.workbench.local_servers.mosquitto import build_plugin
-from tests.support.bench_command import run_bench
+from tests.support.bench_command import start_bench
 
 LIMIT = 240
 
 
 async def test_all_setups_are_measured(tmp_path: Path) -> None:
-    printed, found = await run_bench(tmp_path, "broker", "--devices", "30", "--messages", "200", "--repeats", "1")
+    printed, found = await start_bench(tmp_path, "broker", "--devices", "30", "--messages", "200", "--repeats", "1")
     assert "with plugin" in printed and "mosquitto" in found["broker"]
     without, subscribing, plugin = found["cases"]
     assert [case["setup"]["plugin"] for case in found["cases"]] == [False, False, True]

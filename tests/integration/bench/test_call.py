@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.support.bench_command import run_bench
 
 
-async def test_turns_call_tools_of_connected_devices(tmp_path: Path) -> None:
+def test_turns_call_tools_of_connected_devices(tmp_path: Path) -> None:
     plan = ("--devices", "5", "--connected", "5", "--rate", "10", "--seconds", "0.4", "--repeats", "1")
-    printed, found = await run_bench(tmp_path, "call", *plan)
+    printed, found = run_bench(tmp_path, "call", *plan)
     assert "one more call" in printed
     [case] = found["cases"]
     for turn in (case["turn"], case["single"], case["many"]):

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.conversation
 COUNT = 1
 
 
-async def test_what_speech_over_an_answer_does_is_measured(tmp_path: Path) -> None:
-    printed, found = await run_bench(tmp_path, "interruptions", "--count", str(COUNT))
+def test_what_speech_over_an_answer_does_is_measured(tmp_path: Path) -> None:
+    printed, found = run_bench(tmp_path, "interruptions", "--count", str(COUNT))
     assert "went on" in printed
     # How many go on and how many interrupt depends on the speed of recognition: that is what the benchmark is for.
     assert found["verdicts"]

@@ -8,9 +8,9 @@ from tests.support.bench_command import run_bench
 
 
 @pytest.mark.parametrize("brokers", [0, 2])
-async def test_every_result_of_a_job_is_what_the_devices_did(tmp_path: Path, brokers: int) -> None:
+def test_every_result_of_a_job_is_what_the_devices_did(tmp_path: Path, brokers: int) -> None:
     words = ("--devices", "100", "--rate", "50", "--talkers", "1", "--brokers", str(brokers))
-    printed, found = await run_bench(tmp_path, "jobs", *words)
+    printed, found = run_bench(tmp_path, "jobs", *words)
     assert "100 devices" in printed
     outer = found["broker_files"][1:]
     assert len(outer) == brokers

@@ -12,9 +12,9 @@ STREAMS = 5
 LIMIT = 240
 
 
-async def test_packets_are_carried_both_ways_by_a_real_edge(tmp_path: Path) -> None:
+def test_packets_are_carried_both_ways_by_a_real_edge(tmp_path: Path) -> None:
     plan = ("--streams", str(STREAMS), "--no-codecs", "--seconds", "0.3", "--repeats", "1")
-    printed, found = await run_bench(tmp_path, "udp", *plan)
+    printed, found = run_bench(tmp_path, "udp", *plan)
     assert "one up and" in printed
     assert {"cpu", "cores", "python", "date"} <= found["machine"].keys()
     [bare_path], [case] = found["bare_paths"], found["cases"]
