@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from fleet.adapters.redis import keys
+from fleet.adapters.redis.devices import forgetting
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.operations.doctor import audio, examination, passwords
 from fleet.wire.identity import CredentialKeys
@@ -76,6 +77,8 @@ def calm(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = {name: (part, 4 * LONG) for name, (part, _) in examination.PARTS.items()}
     monkeypatch.setattr(examination, "PARTS", parts)
     monkeypatch.setattr(keys, "EDGE_SECONDS", round(LONG))
+    # What workers still note of the doctor's devices concerns only a test that is `unhurried`.
+    monkeypatch.setattr(forgetting, "_SETTLED_SECONDS", 0.0)
 
 
 @pytest.fixture

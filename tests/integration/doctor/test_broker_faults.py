@@ -23,10 +23,10 @@ from tests.support.redis_store import opened
 
 
 def miss_messages(patch: pytest.MonkeyPatch) -> None:
-    """Let the doctor not wait long for messages that the broker does not deliver."""
+    """Let the doctor not wait long for messages that the broker does not deliver, or whose delivery decides nothing."""
     message = MqttProbe.message
 
-    async def soon(probe: MqttProbe, fits: Callable[[Publish], bool], seconds: float = 3.0) -> Publish | None:
+    async def soon(probe: MqttProbe, fits: Callable[[Publish], bool], seconds: float = 0.2) -> Publish | None:
         return await message(probe, fits, seconds)
 
     patch.setattr(MqttProbe, "message", soon)
@@ -54,7 +54,8 @@ async def test_the_plugin_is_missing(
 async def test_the_broker_does_not_follow_the_list(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passwords, "TRIES", 6)
+    monkeypatch.setattr(passwords, "TRIES", 2)
+    monkeypatch.setattr(passwords, "_PAUSE_SECONDS", 0.1)
     with running(MosquittoServer(tmp_path, CredentialKeys(settings["keys"]))) as broker:
         named = {"mqtt_url": broker.url, "mqtt_public": f"{LOOPBACK}:{broker.port}"}
         async with opened(settings["redis_url"]) as store:
@@ -72,7 +73,7 @@ async def test_the_broker_does_not_upgrade_the_qos(
 
     async def look(site: SiteUnderTest, pair: Pair) -> Finding:
         with monkeypatch.context() as patch:
-            # It keeps one message back; all others must come.
+            # It keeps one message back, for which `_kept` waits; all others must come.
             miss_messages(patch)
             return await kept(site, pair)
 

@@ -17,7 +17,7 @@ import redis
 
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.revocations import Revocations
-from fleet.adapters.redis.client import retries
+from fleet.adapters.redis.client.retries import RetryPolicy
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges
 from fleet.adapters.speech.vad_silero import SileroVad
 from fleet.operations.doctor import audio, disk
@@ -137,7 +137,7 @@ async def test_udp_is_blocked(settings: dict[str, Any], vad: SileroVad, monkeypa
     with _blocked() as port:
 
         async def ask_the_blocked_one_less(address: str, asked: int, hello_answer: HelloAnswer) -> bool | None:
-            monkeypatch.setattr(audio, "TRIES", 4 if asked == port else many)
+            monkeypatch.setattr(audio, "TRIES", 1 if asked == port else many)
             return await ask(address, asked, hello_answer)
 
         monkeypatch.setattr(audio, "ask", ask_the_blocked_one_less)
@@ -275,8 +275,14 @@ async def test_the_functions_are_old(settings: dict[str, Any], site_redis: Redis
 
 @pytest.fixture
 def own_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[redis.Redis]:
-    """A Redis that the test may spoil; who is refused asks again for a while."""
-    monkeypatch.setattr(retries, "LIMIT_SECONDS", 15.0)
+    """A Redis that the test may spoil; who is refused asks again for a moment only, as it stays spoiled."""
+    again = RetryPolicy._again
+
+    async def not_for_long(policy: RetryPolicy, once: Any, error: BaseException, deadline: float) -> Any:
+        refused = isinstance(error, redis.ResponseError)
+        return await again(policy, once, error, asyncio.get_running_loop().time() + 0.2 if refused else deadline)
+
+    monkeypatch.setattr(RetryPolicy, "_again", not_for_long)
     (tmp_path / "data").mkdir()
     port, place = free_port(), ["--bind", LOOPBACK, "--save", "", "--dir", str(tmp_path / "data")]
     program = [find_program("redis-server", "redis-server"), "--port", str(port), *place]
