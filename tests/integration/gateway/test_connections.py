@@ -9,6 +9,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from fleet.adapters.redis.client import retries
 from fleet.core.shared_budget import BudgetShare, SharedBudget
 from fleet.ground.errors import ConfigError
 from fleet.ground.tasks import running
@@ -235,11 +236,13 @@ async def test_taken_port_is_a_clear_error(redis_url: str) -> None:
                 pass
 
 
-async def test_service_goes_on_without_redis(own_redis: RedisServer) -> None:
+async def test_service_goes_on_without_redis(own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel(says("A."))
     async with gateway_stage(own_redis.url, model) as stage, stage.client() as client:
         await client.say("one")
         own_redis.stop()
+        # It does not come back, so who asks it again need not do so for long.
+        monkeypatch.setattr(retries, "LIMIT_SECONDS", 0.5)
         async with asyncio.timeout(240):
             await client.send("start_session", session_id="f" * 32)
             assert json.loads(await client.socket.recv())["code"] == "SESSION_ERROR"

@@ -41,12 +41,11 @@ async def test_what_it_writes_while_it_ends_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "up\nbye\n"
 
 
-async def test_a_program_that_does_not_want_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fleet.workbench.local_servers.process.STOP_SECONDS", 0.2)
+async def test_a_program_that_does_not_want_to_end_is_killed(tmp_path: Path) -> None:
     up = asyncio.Event()
     command = ["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"]
     async with asyncio.timeout(LIMIT):
-        async with run_program("it", command, tmp_path / "log", lambda _: up.set()) as program:
+        async with run_program("it", command, tmp_path / "log", lambda _: up.set(), 0.2) as program:
             await up.wait()
     with pytest.raises(ProcessLookupError):
         os.kill(program.pid, 0)

@@ -15,6 +15,7 @@ from fleet.workbench.sim.crowd.crowd import Crowd, CrowdPlan, mac_of, running
 from fleet.workbench.sim.crowd.place import source_of
 from fleet.workbench.sim.crowd.shares import Shares
 from fleet.workbench.sim.profiles.timing import Timing
+from tests.support.leaping import leaping
 from tests.support.offered_firmware import image_of
 from tests.support.ogg import write_opus
 from tests.support.scripted_server import ScriptedServer, page, tone
@@ -124,10 +125,16 @@ async def test_offline_devices_boot_and_connect_when_they_are_told_to(server: Sc
         assert crowd.online == 40
 
 
-async def test_devices_come_back_ten_seconds_after_they_lost_their_connection(server: ScriptedServer) -> None:
+async def test_devices_come_back_ten_seconds_after_they_lost_their_connection(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leap = leaping(monkeypatch)
     async with crowd_of(server) as crowd:
         begun = asyncio.get_running_loop().time()
         server.drop_connections()
+        await until(server, crowd, "losses")
+        await asyncio.sleep(0)
+        leap(9.5)
         await until(server, crowd, "connections", 2)
         assert asyncio.get_running_loop().time() - begun >= 10
         assert (crowd.ledger.counts["losses"], len(server.ota_requests)) == (1, 1)

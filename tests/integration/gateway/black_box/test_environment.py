@@ -1,5 +1,6 @@
 """The environment variables of section 8: their defaults, and that each is obeyed."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -141,12 +142,15 @@ async def test_without_redis_texts_are_answered_and_sessions_are_errors(
     try:
         settings = {"LLM_BASE_URL": llm.url, "FLEET_REDIS_URL": server.url, "LLM_ENABLE_CONTEXT": "true"}
         with gateway_process(tmp_path_factory.mktemp("without_redis"), patient=False, **settings) as process:
-            async with gateway_client(process.url) as client:
+            # Two at once, as each waits for the database as long as it does in production.
+            async with gateway_client(process.url) as client, gateway_client(process.url) as other:
                 await client.turn("还有数据库")
                 server.kill()
-                assert "没有数据库了" in (await client.turn("没有数据库了")).content
-                await client.send("start_session", session_id="0" * 32)
-                assert (await client.expect("error"))["code"] == "SESSION_ERROR"
-                assert [message for message in await client.settled() if message["type"] != "status"] == []
+                await other.send("start_session", session_id="0" * 32)
+                answered = asyncio.create_task(client.turn("没有数据库了"))
+                assert (await other.expect("error"))["code"] == "SESSION_ERROR"
+                assert "没有数据库了" in (await answered).content
+                for one in (client, other):
+                    assert [message for message in await one.settled() if message["type"] != "status"] == []
     finally:
         server.discard()

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from tests.support.gateway_client import GatewayClient, gateway_client
-from tests.support.gateway_process import GatewayProcess, gateway_process
+from tests.support.gateway_process import SESSION_SECONDS, GatewayProcess, gateway_process
 from tests.support.redis_server import RedisServer
 from tests.support.scripted_llm import ScriptedLlm, roles
 from tests.support.until import until
@@ -98,6 +98,10 @@ async def test_an_expired_session_is_an_error(hasty: GatewayProcess, store: Redi
     session = await remember(hasty.url, "马上就过期")
     # Asking the gateway whether it still lives would keep it alive.
     with redis.Redis.from_url(store.url) as database:
+        for key in database.scan_iter(f"*{session}*"):
+            left = database.pttl(key)
+            assert left != -1 and left <= SESSION_SECONDS * 1000, f"{key!r} would stay too long"
+            database.pexpire(key, 1)
         await asyncio.to_thread(until, lambda: not any(database.scan_iter(f"*{session}*")))
     async with gateway_client(hasty.url) as client:
         await client.send("start_session", session_id=session)
