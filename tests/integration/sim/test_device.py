@@ -21,8 +21,9 @@ from tests.support.scripted_server import ScriptedServer, tone
 from tests.support.sim_stage import LIMIT, MAC, patient, run_on, start_speech, stop_speech
 
 QUICK = patient(PROFILES["P1"])
-SLOW = replace(QUICK, timing=replace(QUICK.timing, clear=(12.0, 12.0)))
-"""Clears its queue so late that what comes at once is early, also if this process stands still for some seconds."""
+CLEAR_SECONDS = 12.0
+SLOW = replace(QUICK, timing=replace(QUICK.timing, clear=(CLEAR_SECONDS, CLEAR_SECONDS)))
+"""Clears its queue so late that what comes at once is early: with `clearing`, when the test says so."""
 SPEECH = tone(0.4, 16_000)
 
 
@@ -161,6 +162,31 @@ async def received(device: SimDevice, count: int) -> bool:
     return True
 
 
+@pytest.fixture
+def clearing(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Lets devices that are `SLOW` clear their queue."""
+    now, sleep = asyncio.Event(), asyncio.sleep
+
+    async def sleep_or_wait(seconds: float) -> None:
+        await (now.wait() if seconds == CLEAR_SECONDS else sleep(seconds))
+
+    monkeypatch.setattr(asyncio, "sleep", sleep_or_wait)
+    return now
+
+
+async def send_too_early(server: ScriptedServer, device: SimDevice, pcm: bytes) -> None:
+    """Begin an answer with a packet that a device which is `SLOW` gets before it has cleared its queue."""
+    begun = device.journal.clock()
+    server.send(type="tts", session_id=server.session, state="start")
+    assert await device.until(240, lambda: device.state is State.SPEAKING)
+    server.send_datagram(server.seal(server.encoder.encode(pcm)))
+    await received(device, 1)
+    came, lag = device.journal.clock(), device._power.boot.gate._gaps
+    # The time for which this process stood still is not the server's, who may have sent the packet after it.
+    while device.journal.clock() - lag.held_up(begun) <= came:
+        await asyncio.sleep(0.02)
+
+
 async def test_the_same_key_twice_is_told(server: ScriptedServer) -> None:
     async with talking(server) as device:
         key = server.welcome()
@@ -193,20 +219,20 @@ async def test_a_number_that_does_not_rise_is_refused(server: ScriptedServer) ->
         assert device.report.counters["downlink_refused_sequence"] == 1
 
 
-async def test_sound_that_comes_right_after_tts_start_is_lost_and_told(server: ScriptedServer) -> None:
+async def test_sound_that_comes_right_after_tts_start_is_lost_and_told(
+    server: ScriptedServer, clearing: asyncio.Event
+) -> None:
     async with talking(server, SLOW) as device:
-        server.send(type="tts", session_id=server.session, state="start")
-        assert await device.until(240, lambda: device.state is State.SPEAKING)
-        server.send_datagram(server.seal(server.encoder.encode(tone(0.06))))
+        await send_too_early(server, device, tone(0.06))
+        clearing.set()
         assert await device.until(240, lambda: device.report.counters.get("downlink_cleared") == 1)
         assert broken(device) == {"audio-before-clear"}
 
 
-async def test_silence_may_be_lost_before_the_queue_is_cleared(server: ScriptedServer) -> None:
+async def test_silence_may_be_lost_before_the_queue_is_cleared(server: ScriptedServer, clearing: asyncio.Event) -> None:
     async with talking(server, SLOW) as device:
-        server.send(type="tts", session_id=server.session, state="start")
-        assert await device.until(240, lambda: device.state is State.SPEAKING)
-        server.send_datagram(server.seal(server.encoder.encode(bytes(2880))))
+        await send_too_early(server, device, bytes(2880))
+        clearing.set()
         assert await device.until(240, lambda: device.report.counters.get("downlink_cleared") == 1)
         assert broken(device) == set()
 
