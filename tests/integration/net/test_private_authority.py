@@ -8,6 +8,7 @@ import pytest
 
 from fleet.adapters.net.mqtt.broker import broker_address
 from fleet.adapters.net.mqtt.session import MqttSession, Reading, tls_context
+from fleet.adapters.redis.client import retries
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError, Unavailable
 from fleet.ground.tasks import running as running_task
@@ -87,6 +88,7 @@ async def test_redis_is_reached_with_the_authority_only(
         store = await Store.open(url, 16, pki.ca)
         await store.ping()
         await store.close()
+    monkeypatch.setattr(retries, "LIMIT_SECONDS", 0.5)
     with pytest.raises(Unavailable, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify failed"):
         await Store.open(url, 16)
 

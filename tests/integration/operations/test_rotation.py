@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from fleet.adapters.redis.access import watch
 from fleet.adapters.redis.access.watch import KeysWatch
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.ground.tasks import running
+from fleet.operations import rotation
 from fleet.operations.rotation import KeysFile, Pace, Rotation
 from fleet.wire.identity import CredentialKeys, parse_username
 from fleet.wire.topics import down_topic
@@ -26,6 +28,8 @@ ONLINE, BUSY, AWAY = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:0
 @pytest.fixture
 async def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Store]:
     lengthen(monkeypatch, API)
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(rotation, "POLL_SECONDS", 0.05)
     async with opened(redis_url) as store:
         yield store
 
@@ -50,11 +54,11 @@ async def test_devices_are_restarted_and_the_old_key_goes_when_nobody_has_it(sto
     async with api_client(store, keys) as client, running("keys", KeysWatch(path, keys).run):
         first = (await client.post("/xiaozhi/ota/", headers=headers(Device_Id=ONLINE), content=BODY)).json()["mqtt"]
         await Devices(store).appear(ONLINE, online=True, epoch=1)
-        rotation = Rotation(
-            KeysFile(path), DeviceRegistry(store), publish, lines.append, Pace(settle=1.5, reconnect_limit=240)
+        moving = Rotation(
+            KeysFile(path), DeviceRegistry(store), publish, lines.append, Pace(settle=0.1, reconnect_limit=240)
         )
         async with asyncio.timeout(240), asyncio.TaskGroup() as group:
-            running_rotation = group.create_task(rotation.run())
+            running_rotation = group.create_task(moving.run())
             assert await restarted.get() == down_topic(ONLINE)
             await until_known(keys, "k2", "k1")
             assert keys.verify(ONLINE, first["username"], first["password"]) == "device", "the old one is still good"
@@ -79,9 +83,9 @@ async def test_who_talks_or_is_away_keeps_the_old_key_alive(store: Store, path: 
         asked.append(topic)
         return True
 
-    rotation = Rotation(KeysFile(path), registry, publish, lambda _: None, Pace(reconnect_limit=0.1))
+    moving = Rotation(KeysFile(path), registry, publish, lambda _: None, Pace(reconnect_limit=0.1))
     async with asyncio.timeout(240):
-        left = await rotation.run()
+        left = await moving.run()
     assert [entry.device.mac for entry in left] == [BUSY, AWAY]
     assert asked == []
     assert KeysFile(path).read().ids == ("k2", "k1")
@@ -105,11 +109,11 @@ async def test_a_bootstrap_in_a_devices_name_does_not_retire_its_key(store: Stor
         for mac, online in ((ONLINE, True), (AWAY, False)):
             await devices.appear(mac, online=True, epoch=1, user=await bootstrap(mac))
             await devices.appear(mac, online=online, epoch=1)
-        rotation = Rotation(
-            KeysFile(path), DeviceRegistry(store), publish, lines.append, Pace(settle=1.5, reconnect_limit=240)
+        moving = Rotation(
+            KeysFile(path), DeviceRegistry(store), publish, lines.append, Pace(settle=0.1, reconnect_limit=240)
         )
         async with asyncio.timeout(240), asyncio.TaskGroup() as group:
-            running_rotation = group.create_task(rotation.run())
+            running_rotation = group.create_task(moving.run())
             assert await restarted.get() == down_topic(ONLINE)
             await until_known(keys, "k2", "k1")
             # A stranger asks in the names of both; they hold what they hold.
@@ -119,7 +123,7 @@ async def test_a_bootstrap_in_a_devices_name_does_not_retire_its_key(store: Stor
             assert [entry.device.mac for entry in await running_rotation] == [AWAY]
         assert KeysFile(path).read().ids == ("k2", "k1")
         await devices.appear(AWAY, online=True, epoch=2, user=await bootstrap(AWAY))
-        assert await rotation.run() == []
+        assert await moving.run() == []
     assert KeysFile(path).read().ids == ("k2",)
     assert not any("broker has not reported" in line for line in lines)
 
@@ -131,8 +135,8 @@ async def test_where_no_broker_says_who_connects_the_bootstrap_counts_and_that_i
     lines = list[str]()
     await note_device(store, ONLINE, {"kid": "k2"})
     await Devices(store).appear(ONLINE, online=True, epoch=1)
-    rotation = Rotation(KeysFile(path), DeviceRegistry(store), lambda *_: True, lines.append, Pace(reconnect_limit=0))
-    assert await rotation.run() == []
+    moving = Rotation(KeysFile(path), DeviceRegistry(store), lambda *_: True, lines.append, Pace(reconnect_limit=0))
+    assert await moving.run() == []
     assert lines[0].startswith("the broker has not reported the key of 1 device;")
 
 
