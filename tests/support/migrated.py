@@ -56,7 +56,8 @@ def _next_name() -> str:
 async def _create(server: PostgresServer, name: str, template: str) -> str:
     engine = create_async_engine(database_url(server.url()), isolation_level="AUTOCOMMIT")
     async with engine.connect() as connection:
-        await connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+        # To copy its files costs less than to write each of their pages to the log.
+        await connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"))
     await engine.dispose()
     return server.url(name)
 
