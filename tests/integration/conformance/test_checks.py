@@ -12,6 +12,7 @@ from fleet.workbench.conformance.context import Setup
 from fleet.workbench.conformance.results import Result
 from fleet.workbench.conformance.run import Task, run_one
 from fleet.workbench.sim.profiles.profile import find_profile
+from tests.support.leaping import leaping
 from tests.support.scripted_server import TOPIC, ScriptedServer
 
 MAC = TOPIC.rsplit("/", 1)[-1]
@@ -40,10 +41,6 @@ def welcoming(**changes: Any) -> Play:
             server.welcome(**changes)
 
     return play
-
-
-async def silent(_: ScriptedServer) -> None:
-    await asyncio.Event().wait()
 
 
 async def twice(server: ScriptedServer) -> None:
@@ -79,8 +76,15 @@ async def test_a_server_that_answers_hellos_rightly_passes(id_: str) -> None:
 
 
 @pytest.mark.parametrize("id_", ["M1", "H5"])
-async def test_a_server_that_needs_a_subscription_fails(id_: str) -> None:
-    result = await judge(id_, silent)
+async def test_a_server_that_needs_a_subscription_fails(id_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    leap = leaping(monkeypatch)
+
+    async def leap_over_the_answer(server: ScriptedServer) -> None:
+        while True:
+            await server.expect(type="hello")
+            leap(find_profile("P1").timing.hello)
+
+    result = await judge(id_, leap_over_the_answer)
     assert result.outcome == "failed"
     assert "hello" in result.seen
 
