@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
+from fleet.adapters.redis.devices import forgetting
 from fleet.adapters.redis.devices import memories as module
 from fleet.adapters.redis.devices.forgetting import forget
 from fleet.adapters.redis.devices.memories import MOST_ATTEMPTS, EndedConversation, Memories
@@ -192,8 +193,16 @@ async def test_a_correction_of_the_last_turn_changes_what_is_remembered_and_not_
 
 @pytest.mark.parametrize("change", ["unbind", "bind another", "forget", "clear"])
 async def test_nothing_is_left_for_the_next_owner(
-    store: Store, memories: Memories, owner: Owner, talk: Talk, mac: str, change: str
+    store: Store,
+    memories: Memories,
+    owner: Owner,
+    talk: Talk,
+    mac: str,
+    change: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # No worker has anything left to write about the device.
+    monkeypatch.setattr(forgetting, "_SETTLED_SECONDS", 0.0)
     await Admissions(store).bind(mac, "client-1")
     await talk("t1", *TURN)
     await memories.change(owner, mac, MemoryChanges(("Anna",)))
