@@ -6,7 +6,6 @@ Real broker with plugin, Redis, roles and commands, and simulated devices that a
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -38,9 +37,6 @@ ERASED = "11111111-0000-4000-8000-000000000001"
 STRANGER = "66666666-0000-4000-8000-000000000006"
 NOT_AUTHORISED = 5
 LIMIT = 240.0
-BUILD = find_profile("P1")
-PROFILE = replace(BUILD, timing=replace(BUILD.timing, reconnect=1.0))
-"""A device that is cut off returns after a second: how long it is away proves nothing here."""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +70,7 @@ class Fleet:
         await asyncio.to_thread(until, lambda: ready(port), LIMIT)
 
     def device(self, mac: str, client: str = "") -> SimDevice:
-        return SimDevice(PROFILE, ota_url=self.site.ota, mac=mac, client=client)
+        return SimDevice(find_profile("P1"), ota_url=self.site.ota, mac=mac, client=client)
 
     async def entry(self, mac: str) -> Entry | None:
         async with opened(self.site.redis.url) as store:
