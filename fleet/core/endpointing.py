@@ -71,11 +71,13 @@ class Endpointer:
         preroll_ms: Audio in front of the first speech frame that belongs to an utterance.
     """
 
+    __slots__ = ("_endpoint_ms", "_length", "_pause_ms", "_silence", "inside", "preroll_ms", "window")
+
     def __init__(self, endpoint_ms: float, pause_ms: float = LONGEST_MS, preroll_ms: float = PREROLL_MS) -> None:
         self._endpoint_ms = endpoint_ms
         self._pause_ms = pause_ms
         self.preroll_ms = preroll_ms
-        self._window: deque[tuple[bool, float]] = deque()
+        self.window: deque[tuple[bool, float]] = deque()
         """Outside of an utterance: the frames since the first speech in the last `WINDOW_MS`, and whether each is
         speech."""
         self._length = 0.0
@@ -91,7 +93,7 @@ class Endpointer:
 
     def reset(self) -> None:
         """Forget the frames so far."""
-        self._window.clear()
+        self.window.clear()
         self._length = self._silence = 0.0
         self.inside = False
 
@@ -104,11 +106,11 @@ class Endpointer:
         """
         if self.inside:
             return self._continue(speech, ms)
-        # Nearly every frame is silence after silence, which decides nothing.
-        return self._wait(speech, ms) if speech >= START or self._window else None
+        # Silence after silence decides nothing.
+        return self._wait(speech, ms) if speech >= START or self.window else None
 
     def _wait(self, speech: float, ms: float) -> Started | None:
-        window, is_speech = self._window, speech >= START
+        window, is_speech = self.window, speech >= START
         window.append((is_speech, ms))
         self._length += ms
         while window and not (window[0][0] and self._length - window[0][1] < WINDOW_MS):

@@ -22,7 +22,7 @@ from fleet.adapters.speech.opus import Decoder, Encoder
 from fleet.adapters.speech.stream_state import LOST
 from fleet.adapters.speech.voice import Voice
 from fleet.core.own_words import is_own
-from fleet.core.playout import LEAD_OF_INTERRUPTIBLE
+from fleet.core.playout_device import LEAD_OF_INTERRUPTIBLE
 from fleet.core.reference import EchoReference
 from fleet.roles.edge.interruption import BARGE_IN_MS
 from fleet.roles.edge.listening.jitter_buffer import JitterBuffer, StampedPacket

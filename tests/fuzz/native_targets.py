@@ -60,6 +60,8 @@ class Session:
     """A session's stream at one form of a socket, as `PacketRouter` and `EdgeSession` use it; keeps what it admits."""
 
     admitted: list[object] = field(default_factory=list)
+    others: list[bytes] = field(default_factory=list)
+    """Datagrams that are no packets of the session."""
     usual: int = 0
     """Packets that the native part admitted."""
     drops: Counter[str] = field(default_factory=Counter)
@@ -70,20 +72,19 @@ class Session:
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         header = packet.parse(datagram)
         if header is None or header.ssrc != SSRC:
-            self.admitted.append(datagram)
+            self.others.append(datagram)
             return
         self._note(header.sequence, header.timestamp, self.stream.admit(header, datagram, address, now))
 
     def take(self, datagrams: Datagrams, now: float) -> None:
         """Take what came, as `PacketRouter` does."""
-        for item in datagrams.read(now):
-            if len(item) == 2:
-                self.receive(item[0], item[1], now)
-                continue
-            ssrc, sequence, timestamp, payload = item
-            assert ssrc == SSRC
-            self.usual += 1
-            self._note(sequence, timestamp, payload)
+        for usual, others in datagrams.read(now):
+            for ssrc, sequence, timestamp, payload in usual:
+                assert ssrc == SSRC
+                self.usual += 1
+                self._note(sequence, timestamp, payload)
+            for datagram, address in others:
+                self.receive(datagram, address, now)
 
     def _note(self, sequence: int, timestamp: int, payload: bytes | None) -> None:
         self.admitted.append((sequence, timestamp, payload, self.stream.address, self.stream.proved))
@@ -118,7 +119,7 @@ def check_batches(batches: list[Batch]) -> Session:
         for session, datagrams, _ in forms:
             session.take(datagrams, now)
     assert plain.drops["received"] == sum(len(sent) for _, sent in batches)
-    assert native.admitted == plain.admitted
+    assert (native.admitted, native.others) == (plain.admitted, plain.others)
     assert native.drops == plain.drops
     assert native.stream.newest == plain.stream.newest
     assert native.stream.expected == plain.stream.expected

@@ -13,6 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from fleet.adapters.redis.agents.known_agents import KnownAgents
+from fleet.adapters.speech.audio_input import VadFrame
 from fleet.adapters.speech.echo_stream import EchoPool
 from fleet.adapters.speech.voice import Speaker
 from fleet.core.ports import Asr, Transcript
@@ -36,12 +37,6 @@ PROOF = 4
 """Packets in a row that prove where a device is."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedFrame:
-    pcm: bytes
-    speech: float
-
-
 _ROOM = b"\xff\xff"
 """The last sample of a silent frame."""
 
@@ -51,6 +46,7 @@ class ScriptedEar:
 
     def __init__(self, uplink: AudioFormat, listener: Any, audio_input: "ScriptedAudioInput") -> None:
         self._frame_ms, self._listener, self._audio_input = uplink.frame_ms, listener, audio_input
+        self.waiting = 0
 
     def feed(self, packet: bytes, played: Played | None = None) -> bool:
         self._audio_input.seen.append(packet)
@@ -59,14 +55,16 @@ class ScriptedEar:
         sample = packet[2:4] if len(packet) > 3 else b"\0\0"
         # Only a lost packet is nothing but zeros.
         last = _ROOM if packet[2:4] == b"\0\0" else sample
-        frame = ScriptedFrame(sample * (16 * self._frame_ms - 1) + last, speech)
+        frame = VadFrame(sample * (16 * self._frame_ms - 1) + last, speech)
+        self.waiting += 1
         asyncio.get_running_loop().call_soon(self._hear, frame)
         return True
 
-    def _hear(self, frame: ScriptedFrame) -> None:
+    def _hear(self, frame: VadFrame) -> None:
         if self._audio_input.late:
             self._audio_input.unheard.append(lambda: self._hear(frame))
         elif self._listener:
+            self.waiting -= 1
             self._listener.on_frame(frame)
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ class SessionParts:
         now: When the session was opened.
     """
 
-    __slots__ = ("detected", "echo", "native", "return_timer", "stream", "transport", "turn_taking")
+    __slots__ = ("aec", "detected", "echo", "native", "return_timer", "stream", "transport", "turn_taking", "uplink")
 
     def __init__(self, opened: OpenSessionCommand, services: EdgeServices, now: float) -> None:
         channel = services.socket.channel(bytes.fromhex(opened.key), opened.ssrc)
@@ -58,6 +58,7 @@ class SessionParts:
         self.transport = DownlinkTransport(opened, dialect, channel, self.stream, services)
         with self.transport.fields():
             self.turn_taking = TurnTaking(self.transport, services, now)
+        self.uplink, self.aec = self.turn_taking.uplink, opened.aec
         self.detected = DetectedTextFilter(self.transport, services, self.turn_taking)
         self.echo = EchoResponder(opened.key, services.socket)
         self.return_timer = Timer()
@@ -86,6 +87,8 @@ class EdgeSession:
         services: Of the edge.
         now: The time.
     """
+
+    __slots__ = ("_addressed", "_made", "_opened_at", "_services", "opened")
 
     def __init__(self, opened: OpenSessionCommand, services: EdgeServices, now: float) -> None:
         self.opened = opened
@@ -117,27 +120,27 @@ class EdgeSession:
             if header.flags == echo.FLAGS:
                 parts.echo.take(datagram, address)
             return
-        if header.timestamp and self.opened.aec:
+        if header.timestamp and parts.aec:
             turn_taking.turns.downlink.note_played(header.timestamp, now)
-        uplink = turn_taking.uplink
+        uplink = parts.uplink
         if stream.proved:
             uplink.rejoin(stream.proved, now)
             stream.proved = []
         uplink.push(header.sequence, payload, now, header.timestamp)
         # With echo cancellation in the server a device always sends.
-        if payload and uplink.gate != "open" and not self.opened.aec:
+        if payload and uplink.gate != "open" and not parts.aec:
             turn_taking.manual_interruption.note_packet(now)
 
     def receive_admitted(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
         """Take one packet that the native part of the socket has admitted."""
         # The same as at the end of `receive`: one more call for each packet would cost more than these lines.
-        turn_taking, aec = (self._made or self.parts).turn_taking, self.opened.aec
-        uplink = turn_taking.uplink
-        if timestamp and aec:
-            turn_taking.turns.downlink.note_played(timestamp, now)
+        parts = self._made or self.parts
+        uplink = parts.uplink
+        if parts.aec and timestamp:
+            parts.turn_taking.turns.downlink.note_played(timestamp, now)
         uplink.push(sequence, payload, now, timestamp)
-        if uplink.gate != "open" and not aec:
-            turn_taking.manual_interruption.note_packet(now)
+        if uplink.gate != "open" and not parts.aec:
+            parts.turn_taking.manual_interruption.note_packet(now)
 
     async def take(self, command: EdgeCommand, now: float) -> None:
         """Carry out a command of the shard."""

@@ -31,6 +31,9 @@ class NoAsr:
 class _PreparedDecoder:
     """Decodes every packet to the same silent frame, once for all packets of one turn of the loop, as the real one."""
 
+    waiting = 0
+    """Packets wait for one turn of the loop only."""
+
     def __init__(self, source: "_PreparedAudioInput", uplink: AudioFormat, listener: FrameListener) -> None:
         self._source = source
         self._listener = listener

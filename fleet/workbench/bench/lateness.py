@@ -1,10 +1,10 @@
-"""How late an edge sends: the clock when a packet is handed out to be sealed and sent, less the time it was due."""
+"""How late an edge sends: the clock when a packet was handed out to be sealed and sent, less the time it was due."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fleet.core.playout import Playout, PlayoutStep
+from fleet.core.playout import PacketSink, Playout, PlayoutStep
 
 
 @contextmanager
@@ -15,30 +15,29 @@ def watched() -> Iterator[list[float]]:
     work on a packet, so its CPU is measured at other times.
     """
     late_ms, due = list[float](), dict[Playout, float]()
-    step, next_packet = Playout.step, Playout.next_packet
+    step, send_usual = Playout.step, Playout.send_usual
 
-    def note(playout: Playout, packet: bytes | None, again: float | None) -> None:
-        if packet is not None and playout in due:
+    def note(playout: Playout, sent: bool, again: float | None) -> None:
+        if sent and playout in due:
             late_ms.append((time.monotonic() - due[playout]) * 1000)
         if again is not None:
             due[playout] = again
 
     def watch_step(playout: Playout, now: float) -> PlayoutStep:
         found = step(playout, now)
-        note(playout, found.packet, found.again)
+        note(playout, found.packet is not None, found.again)
         return found
 
-    def watch_next_packet(playout: Playout, now: float) -> bytes | None:
-        found = next_packet(playout, now)
-        if found is not None:
-            note(playout, found, playout.due(now))
-        return found
+    def watch_send_usual(playout: Playout, now: float, sink: PacketSink) -> float | None:
+        again = send_usual(playout, now, sink)
+        note(playout, again is not None, again)
+        return again
 
     # By name: to mypy the assignment of a method is a mistake.
-    for name, watch in (("step", watch_step), ("next_packet", watch_next_packet)):
+    for name, watch in (("step", watch_step), ("send_usual", watch_send_usual)):
         setattr(Playout, name, watch)
     try:
         yield late_ms
     finally:
-        for name, method in (("step", step), ("next_packet", next_packet)):
+        for name, method in (("step", step), ("send_usual", send_usual)):
             setattr(Playout, name, method)

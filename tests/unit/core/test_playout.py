@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet.core.playout import LEAD, MOST_FILLED, PREFILL, Pacing, Playout, PlayoutStep
+from fleet.core.playout import Playout, PlayoutStep
+from fleet.core.playout_device import LEAD, MOST_FILLED, PREFILL, Pacing
 
 TICK = 0.005
 START = 1000.0
@@ -28,6 +29,11 @@ class Answer:
     """Whether to ask for the usual packet first, as the edge does."""
     taken: int = 0
     """Packets that came so."""
+    packet: bytes = b""
+    """The last of them."""
+
+    def send_packet(self, packet: bytes) -> None:
+        self.packet = packet
 
     def run(self, seconds: float, jitter: tuple[float, ...] = (0.0,)) -> "Answer":
         playout = self.playout = self.playout or Playout(self.frame_ms, SILENCE)
@@ -48,10 +54,10 @@ class Answer:
             case "sentence":
                 playout.begin_sentence(number // 1000)
                 for at in range(number % 1000):
-                    playout.add([b"audio %d" % at])
+                    playout.queue.add([b"audio %d" % at])
                 playout.end_sentence()
             case "more":
-                playout.add([b"more"] * number)
+                playout.queue.add([b"more"] * number)
             case "loss":
                 playout.add_loss(number)
             case "hold":
@@ -62,10 +68,10 @@ class Answer:
                 playout.end()
 
     def _step(self, playout: Playout, now: float) -> float | None:
-        if self.usual and (packet := playout.next_packet(now)) is not None:
-            self.sent.append((now - START, packet))
+        if self.usual and (again := playout.send_usual(now, self)) is not None:
+            self.sent.append((now - START, self.packet))
             self.taken += 1
-            return playout.due(now)
+            return again
         step = playout.step(now)
         if step.packet is not None:
             self.sent.append((now - START, step.packet))
@@ -170,9 +176,9 @@ def test_sentence_without_audio_begins_with_the_next_one() -> None:
 
 def test_nothing_is_sent_before_speech_was_announced() -> None:
     playout = Playout(60, SILENCE)
-    playout.add([b"x"])
+    playout.queue.add([b"x"])
     assert playout.step(START).again is None
-    assert playout.waiting == 1
+    assert len(playout.queue) == 1
 
 
 def test_answer_that_takes_over_keeps_the_devices_queue_in_mind() -> None:
@@ -181,7 +187,7 @@ def test_answer_that_takes_over_keeps_the_devices_queue_in_mind() -> None:
     second = Answer(playout=Playout(60, SILENCE, first.playout.device))
     playout = second.playout
     assert playout
-    playout.add([b"y"])
+    playout.queue.add([b"y"])
     now = START + first.sent[-1][0] + 0.005
     step = playout.step(now)
     assert step.packet is None
@@ -192,7 +198,7 @@ def test_answer_that_takes_over_keeps_the_devices_queue_in_mind() -> None:
 def test_time_lost_in_adding_is_no_reason_to_wait() -> None:
     playout = Playout(60, SILENCE)
     playout.start(START)
-    playout.add([b"x"])
+    playout.queue.add([b"x"])
     due = playout.step(START).again
     assert due is not None
     assert playout.step(due - 1e-9).packet == b"x"
@@ -202,7 +208,7 @@ def test_loop_that_stalled_does_not_burst() -> None:
     playout = Playout(60, SILENCE)
     playout.start(START)
     for _ in range(100):
-        playout.add([b"x"])
+        playout.queue.add([b"x"])
     sent, now, due = [], START + 0.2, START
     while now < START + 3:
         if now >= due and not START + 1 < now < START + 1.5:
@@ -256,7 +262,7 @@ def test_usual_packets_are_those_that_a_step_would_return(
             # Another answer was being spoken, and a packet of it planned.
             other = Playout(frame_ms, SILENCE)
             other.start(START - 1)
-            other.add([b"other"] * 3)
+            other.queue.add([b"other"] * 3)
             other.step(START - 0.5)
             device = other.device
         at, lines = 0.0, []
@@ -279,18 +285,18 @@ def test_nearly_every_packet_is_a_usual_one() -> None:
 def test_silence_inside_a_sentence_is_filled_for_two_seconds_and_audio_that_comes_then_is_sent_at_once() -> None:
     playout = Playout(60, SILENCE)
     playout.begin_sentence(0)
-    playout.add([b"audio"])
+    playout.queue.add([b"audio"])
     playout.start(START)
     sent = [step.packet for _, step in _steps(playout, 6.0) if step.packet]
     assert sent.count(SILENCE) * 0.06 == pytest.approx(MOST_FILLED, abs=0.06)
-    playout.add([b"late"])
+    playout.queue.add([b"late"])
     assert playout.step(START + 6.0).packet == b"late"
 
 
 def test_pause_between_sentences_is_filled_for_as_long_as_it_takes() -> None:
     playout = Playout(60, SILENCE)
     playout.begin_sentence(0)
-    playout.add([b"audio"])
+    playout.queue.add([b"audio"])
     playout.end_sentence()
     playout.start(START)
     assert sum(step.packet == SILENCE for _, step in _steps(playout, 6.0)) > 80
@@ -347,6 +353,6 @@ def test_a_playout_that_rests_sends_nothing_until_the_next_sentence_whose_gaps_a
     times = [START + 1 + tick * TICK for tick in range(400)]
     assert [now for now in times if playout.step(now).packet] == []
     playout.begin_sentence(1)
-    playout.add([b"audio"])
+    playout.queue.add([b"audio"])
     found = [step.packet for now in times if (step := playout.step(now + 2)).packet]
     assert found[:2] == [b"audio", SILENCE]

@@ -13,6 +13,8 @@ class Burst:
         frame_ms: Milliseconds a packet.
     """
 
+    __slots__ = ("_frame", "_until", "at")
+
     def __init__(self, frame_ms: int) -> None:
         self._frame = frame_ms / 1000
         self.at = -math.inf

@@ -27,6 +27,8 @@ Payload = bytes | StampedPacket
 class JitterBuffer:
     """Releases payloads by sequence number; None stands for a frame that was lost."""
 
+    __slots__ = ("_held", "_next", "_since", "late", "lost")
+
     def __init__(self) -> None:
         self._next = 1
         self._held: dict[int, Payload] = {}

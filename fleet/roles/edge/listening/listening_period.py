@@ -8,12 +8,7 @@ from fleet.adapters.speech.audio_input import VadFrame
 from fleet.core.reference import EchoReference, Played
 from fleet.roles.edge.agents import SessionAgent
 from fleet.roles.edge.listening.push_to_talk import PushToTalk
-from fleet.roles.edge.listening.utterance_collector import (
-    BYTES_PER_MS,
-    PausedUtterance,
-    Utterance,
-    UtteranceCollector,
-)
+from fleet.roles.edge.listening.utterance_collector import PausedUtterance, Utterance, UtteranceCollector
 from fleet.roles.edge.services import EdgeServices
 from fleet.wire.messages import AudioFormat
 
@@ -82,6 +77,20 @@ class ListeningPeriod:
         echoes: Whether to remove the echo of what the device plays.
     """
 
+    __slots__ = (
+        "_behind_ms",
+        "_counters",
+        "_frame_ms",
+        "_listener",
+        "_loop",
+        "_padded_ms",
+        "_pauses",
+        "_stream",
+        "closed",
+        "collector",
+        "direct",
+    )
+
     def __init__(
         self,
         services: EdgeServices,
@@ -95,17 +104,18 @@ class ListeningPeriod:
         self._frame_ms = uplink.frame_ms
         self._stream = services.audio_input.open(uplink, self, echoes=echoes)
         self._counters = services.counters
-        self._behind_ms = 0.0
         self._padded_ms = 0.0
         self.closed = False
         """Whether nobody listens any more."""
+        self.direct = False
+        """Whether packets come here as they are: nothing of what is heard has to be left out first."""
         self._listener, self._pauses = consumers.listener, consumers.pauses
         self.collector = collector
 
     @property
     def caught_up(self) -> bool:
         """Whether all packets fed were processed."""
-        return self._behind_ms <= SLACK_MS
+        return self._stream.waiting * self._frame_ms <= SLACK_MS
 
     @property
     def speaking(self) -> bool:
@@ -119,9 +129,7 @@ class ListeningPeriod:
             packet: Opus.
             played: What the device had just played; None if that is not known.
         """
-        if self._stream.feed(packet, played):
-            self._behind_ms += self._frame_ms
-        else:
+        if not self._stream.feed(packet, played):
             self._counters["queue_full"] += 1
 
     def may_pad(self) -> bool:
@@ -152,13 +160,13 @@ class ListeningPeriod:
         """Collect a frame, and call the listener with the result."""
         if self.closed:
             return
-        now, pcm = self._loop.time(), frame.pcm
-        self._behind_ms -= len(pcm) / BYTES_PER_MS
-        collected = self.collector.add(pcm, frame.speech, now)
-        recording = self._stream.recording = self.collector.recording
-        if collected is False and not recording:
+        pcm, speech = frame
+        if self.collector.add_silence(pcm, speech):
             # Nearly every frame.
             return
+        now = self._loop.time()
+        collected = self.collector.add(pcm, speech, now)
+        self._stream.recording = self.collector.recording
         match collected:
             case Utterance() as utterance:
                 self._pauses.end()
@@ -168,7 +176,7 @@ class ListeningPeriod:
             case True:
                 self._pauses.note_voice()
                 self._listener.take_voice(now)
-            case False if self._pauses.is_over(self):
+            case False if self.collector.recording and self._pauses.is_over(self):
                 self._stream.recording = False
                 self._listener.take_utterance(self.collector.commit(), now)
             case False:

@@ -41,6 +41,21 @@ class Uplink:
         consumers: Act on utterances.
     """
 
+    __slots__ = (
+        "_consumers",
+        "_deadline",
+        "_format",
+        "_preroll",
+        "_services",
+        "_settles_at",
+        "_timer",
+        "burst",
+        "gate",
+        "jitter",
+        "period",
+        "pressed",
+    )
+
     def __init__(self, uplink: AudioFormat, services: EdgeServices, consumers: SpeechConsumers) -> None:
         self._format = uplink
         self._services = services
@@ -76,15 +91,13 @@ class Uplink:
                 self._services.counters["unwanted"] += 1
             return
         self.burst.add(now)
-        stamped: Payload = StampedPacket(payload, timestamp) if self._consumers.reference else payload
-        if self.jitter.next(sequence):
-            if stamped is payload and self.gate == "open" and self.period and self._settles_at is None:
-                # Nearly every packet.
-                self.period.feed(payload)
-            else:
-                self._pass_gate(stamped, now)
+        in_order, period = self.jitter.next(sequence), self.period
+        if in_order and period is not None and period.direct:
+            # Nearly every packet.
+            period.feed(payload)
             return
-        for released in self.jitter.push(sequence, stamped, now):
+        stamped: Payload = StampedPacket(payload, timestamp) if self._consumers.reference else payload
+        for released in [stamped] if in_order else self.jitter.push(sequence, stamped, now):
             self._pass_gate(released, now)
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
@@ -184,6 +197,7 @@ class Uplink:
         further_ms = OVER_ECHO_MS if echoes else 0.0
         collector = UtteranceCollector(None if self.pressed else endpoint_ms, pause_ms, further_ms)
         self.period = ListeningPeriod(self._services, self._format, collector, self._consumers, echoes=echoes)
+        self.period.direct = self._settles_at is None and not echoes
         for packet in packets:
             self.period.feed(packet)
 
@@ -201,6 +215,8 @@ class Uplink:
                 self._services.counters["unwanted"] += 1
                 return
             self._settles_at = None
+            if self.period:
+                self.period.direct = self._consumers.reference is None
         if self.gate == "held":
             self._preroll.add(packet, now)
             if self._preroll.is_live(now):

@@ -58,6 +58,8 @@ Collected = Utterance | PausedUtterance | bool
 class _Gap:
     """Tells a pause from a lost packet, whose frame is nothing but zeros: after such a one the next frame tells."""
 
+    __slots__ = ("_doubtful",)
+
     def __init__(self) -> None:
         self._doubtful = False
 
@@ -74,22 +76,23 @@ class _Before:
         ms: Audio that may be needed.
     """
 
+    __slots__ = ("_frames", "_most", "_needed")
+
     def __init__(self, ms: float) -> None:
         self._frames: list[bytes] = []
-        self._size = 0
+        self._most = 1
+        """Frames that may be there: to measure them each time costs more."""
         self._needed = ms * BYTES_PER_MS
-        self._most = (ms + _FORGET_MS) * BYTES_PER_MS
 
     def add(self, pcm: bytes) -> None:
         """Keep a frame."""
         self._frames.append(pcm)
-        self._size += len(pcm)
-        if self._size >= self._most:
+        if len(self._frames) >= self._most:
             self._forget()
 
     def take(self, ms: float) -> list[bytes]:
         """Return the frames of the last so many milliseconds; forget all."""
-        frames, self._frames, self._size = self._frames, [], 0
+        frames, self._frames = self._frames, []
         first = len(frames)
         while first and ms > 0:
             first -= 1
@@ -98,9 +101,12 @@ class _Before:
 
     def _forget(self) -> None:
         """Forget what is certainly not needed, however long each frame is."""
-        count = int((self._size - self._needed) / max(map(len, self._frames)))
-        self._size -= sum(map(len, self._frames[:count]))
-        del self._frames[:count]
+        sizes = list(map(len, self._frames))
+        longest = max(sizes)
+        del self._frames[: max(0, int((sum(sizes) - self._needed) / longest))]
+        self._most = max(len(self._frames), int(self._needed / longest)) + max(
+            1, int(_FORGET_MS * BYTES_PER_MS / longest)
+        )
 
 
 class UtteranceCollector:
@@ -111,6 +117,20 @@ class UtteranceCollector:
         pause_ms: Silence that is a pause.
         further_ms: Audio kept in front of an utterance, beyond `PREROLL_MS`.
     """
+
+    __slots__ = (
+        "_before",
+        "_ended_at",
+        "_endpoint",
+        "_gap",
+        "_kept",
+        "_length_ms",
+        "_pauses",
+        "_pieces",
+        "overlap_ms",
+        "recording",
+        "voiced_ms",
+    )
 
     def __init__(self, endpoint_ms: float | None, pause_ms: float = LONGEST_MS, further_ms: float = 0.0) -> None:
         self._endpoint = None if endpoint_ms is None else Endpointer(endpoint_ms, pause_ms, PREROLL_MS + further_ms)
@@ -153,6 +173,17 @@ class UtteranceCollector:
     def mark_overlap(self) -> None:
         """Begin to count speech during an answer."""
         self.overlap_ms = 0.0
+
+    def add_silence(self, pcm: bytes, speech: float) -> bool:
+        """Take the next frame if it changes nothing, as it is silence after silence outside of an utterance.
+
+        Otherwise do nothing, and return False.
+        """
+        endpoint = self._endpoint
+        if self.recording or speech >= START or endpoint is None or endpoint.window:
+            return False
+        self._before.add(pcm)
+        return True
 
     def add(self, pcm: bytes, speech: float, now: float) -> Collected:
         """Take the next frame."""

@@ -12,7 +12,7 @@ from fleet.ground.metrics import turns as timed
 from fleet.ground.requester import working_for
 from fleet.ground.tracing import turns as traced
 from fleet.roles.edge.services import EdgeServices
-from fleet.roles.edge.speaking.speech import MOST_PACKETS, SpokenAnswer, synthesise
+from fleet.roles.edge.speaking.speech import SpokenAnswer, synthesise
 from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.wire.messages import AnswerStartCommand, AnswerStopCommand, EmotionCommand, SentenceStartCommand
@@ -40,6 +40,19 @@ class Downlink:
         services: Of the edge.
         owner: Of the answers.
     """
+
+    __slots__ = (
+        "_gauge",
+        "_owner",
+        "_services",
+        "_stop_unsent",
+        "_task",
+        "_timer",
+        "_transport",
+        "said",
+        "speech",
+        "stop_in_doubt",
+    )
 
     def __init__(self, transport: DownlinkTransport, services: EdgeServices, owner: AnswerOwner) -> None:
         self._transport = transport
@@ -155,10 +168,10 @@ class Downlink:
         if not speech:
             return
         playout, wheel = speech.playout, self._services.socket.wheel
-        if speech.lazy and playout.waiting:
+        if speech.lazy and playout.queue:
             speech.lazy = False
             self._send_start(wheel.clock())
-        if playout.drained or (playout.waiting and playout.started):
+        if playout.drained or (playout.queue and playout.started):
             wheel.set(self._timer, wheel.clock(), self)
 
     def on_timer(self, now: float) -> float | None:
@@ -167,12 +180,9 @@ class Downlink:
         if speech is None:
             return None
         playout = speech.playout
-        packet = playout.next_packet(now)
-        if packet is not None:
-            self._transport.send_packet(packet)
-            if playout.waiting == MOST_PACKETS - 1:
-                speech.changed.set()
-            return playout.due(now)
+        again = playout.send_usual(now, self._transport)
+        if again is not None:
+            return again
         packet, begins, stop, again = playout.step(now)
         if begins:
             self._begin_sentences(begins, speech)
@@ -181,7 +191,7 @@ class Downlink:
             # Packets before the first sentence are a filler's.
             if not speech.first_sent and playout.begun:
                 _note_first_packet(self._transport, speech, now)
-            if playout.waiting == MOST_PACKETS - 1:
+            if playout.queue.room == 1:
                 speech.changed.set()
         elif stop:
             self.stop()

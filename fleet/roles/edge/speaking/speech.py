@@ -22,8 +22,6 @@ log = logging.getLogger(__name__)
 
 MOST_SENTENCES = 64
 """Sentences that wait for the voice; more are dropped."""
-MOST_PACKETS = 1000
-"""Packets that wait to be sent (a minute); then synthesis waits."""
 FILLER_SECONDS = 1.0
 """Longest wait for the audio of a filler. It is cached once it was spoken."""
 PACKET_SECONDS = 20.0
@@ -148,14 +146,9 @@ class SpokenAnswer:
             prepared.close()
         return packets_of(sentence, voice, downlink)
 
-    @property
-    def room(self) -> int:
-        """How many packets the playout takes."""
-        return MOST_PACKETS - self.playout.waiting
-
     async def wait_for_room(self) -> None:
         """Wait until the playout takes more packets."""
-        while not self.room:
+        while not self.playout.queue.room:
             self.changed.clear()
             await self.changed.wait()
 
@@ -235,10 +228,10 @@ async def _speak(
                 first = first and not packets
                 at = 0
                 while at < len(packets):
-                    if not speech.room:
+                    if not speech.playout.queue.room:
                         limit.reschedule(None)
                         await speech.wait_for_room()
-                    part = packets[at : at + speech.room]
+                    part = packets[at : at + speech.playout.queue.room]
                     _send(part, speech, sender)
                     at += len(part)
                 limit.reschedule(clock() + PACKET_SECONDS)
@@ -253,8 +246,8 @@ def _send(packets: Sequence[bytes], speech: SpokenAnswer, sender: PacketSender) 
         log.warning("packets dropped", extra={"sizes": sizes})
         packets = [packet for packet in packets if 0 < len(packet) <= LARGEST - HEADER]
     playout = speech.playout
-    waited = playout.waiting
-    playout.add(packets)
+    waited = len(playout.queue)
+    playout.queue.add(packets)
     if packets and not waited:
         sender.take_packets()
 

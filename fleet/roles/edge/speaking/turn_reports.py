@@ -65,7 +65,7 @@ class TurnReports:
             log.warning("turn given up", extra={"reason": _REASONS[why]})
 
     def _spoken_ms(self, answer: SpokenAnswer) -> int:
-        return answer.playout.sent * self._frame_ms
+        return answer.playout.queue.sent * self._frame_ms
 
     def _put(self, event: EdgeEvent) -> None:
         self._services.outbox.put(self._opened.shard, event)

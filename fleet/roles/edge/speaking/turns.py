@@ -239,7 +239,7 @@ class SessionTurns:
         """Give up a turn whose shard sent nothing for too long, or whose answer cannot be sent."""
         self.downlink.retry(now)
         speech, turn = self.downlink.speech, self._turn
-        has_more = speech is not None and (speech.finished or speech.playout.waiting > 0)
+        has_more = speech is not None and (speech.finished or len(speech.playout.queue) > 0)
         if self.downlink.timed_out(now):
             self._reports.given_up(turn.id if turn else "", "no_audio_path")
             if (speech := self.cancel()) and not speech.local:

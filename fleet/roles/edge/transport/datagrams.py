@@ -46,6 +46,10 @@ Received = tuple[bytes, Address]
 Usual = tuple[int, int, int, bytes]
 """The ssrc, number and timestamp of a packet that was admitted, and its decrypted payload."""
 
+Batch = tuple[Iterator[Usual], Iterator[Received]]
+"""What came together. The usual packets of a stream come before its others: after another one the native part admits
+nothing of this stream until the session has taken it."""
+
 LARGEST_DRAIN = 1024
 """Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
 _NATIVE_DRAIN = 256
@@ -75,8 +79,11 @@ class Datagrams(Protocol):
     def channel(self, key: bytes, ssrc: int) -> Channel | NativeChannel:
         """Return the cipher of a session."""
 
-    def read(self, now: float) -> Iterator[Received | Usual]:
-        """Yield at most about `LARGEST_DRAIN` datagrams, and count them as `received`."""
+    def read(self, now: float) -> Iterator[Batch]:
+        """Yield batches of together at most about `LARGEST_DRAIN` datagrams, and count them as `received`.
+
+        What is not taken from a batch comes with the next call.
+        """
 
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram, at the latest with `flush`; count and drop it if the kernel does not take it."""
@@ -110,7 +117,11 @@ class PlainDatagrams:
     def channel(self, key: bytes, ssrc: int) -> Channel:
         return Channel(key, ssrc)
 
-    def read(self, now: float) -> Iterator[Received | Usual]:
+    def read(self, now: float) -> Iterator[Batch]:
+        # The kernel keeps what is not taken.
+        yield iter(()), self._receive_all()
+
+    def _receive_all(self) -> Iterator[Received]:
         receive, buffer, received = self._receive, self._buffer, 0
         try:
             while received < LARGEST_DRAIN:
@@ -165,21 +176,21 @@ class NativeDatagrams:
     def __init__(self, opened: socket.socket, counters: Counter[str]) -> None:
         self._plane = import_module("fleet_native").Plane(opened.fileno())
         self._counters = counters
-        self._items: Iterator[Received | Usual] = iter(())
+        self._batch: Batch = iter(()), iter(())
         self.channel = self._plane.channel
         self.send = self._plane.send
         self.send_packet = self._plane.send_packet
         self.close = self._plane.close
 
-    def read(self, now: float) -> Iterator[Received | Usual]:
+    def read(self, now: float) -> Iterator[Batch]:
         received, count = 0, _NATIVE_DRAIN
         while True:
             # First what is left over from a tick in which a packet led to an exception.
-            yield from self._items
+            yield self._batch
             if count < _NATIVE_DRAIN or received >= LARGEST_DRAIN:
                 return
-            items = self._plane.receive(now, _NATIVE_DRAIN)
-            self._items, count = iter(items), len(items)
+            usual, others = self._plane.receive(now, _NATIVE_DRAIN)
+            self._batch, count = (iter(usual), iter(others)), len(usual) + len(others)
             received += count
             self._counters["received"] += count + self._count()
 

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 
 from fleet.core.firmware_traits import clears_on_stop
-from fleet.core.playout import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
+from fleet.core.playout_device import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
 from fleet.core.reference import EchoReference
 from fleet.ground.log import fields
 from fleet.roles.edge.agents import SessionAgent
@@ -27,6 +27,21 @@ class DownlinkTransport:
         services: Of the edge.
     """
 
+    __slots__ = (
+        "_channel",
+        "_dialect",
+        "_frame_ms",
+        "_send",
+        "_services",
+        "_stream",
+        "agent",
+        "interruptible",
+        "loss",
+        "opened",
+        "reference",
+        "sent",
+    )
+
     def __init__(
         self,
         opened: OpenSessionCommand,
@@ -41,8 +56,9 @@ class DownlinkTransport:
         self._stream = stream
         self._services = services
         self._send = services.socket.datagrams.send_packet
-        self._topic = down_topic(opened.device)
-        self._sequence = 0
+        self._frame_ms = opened.downlink_frame_ms
+        self.sent = 0
+        """Number of packets sent."""
         self.agent = SessionAgent(services.agents, services.voice, services.tasks, opened)
         self.interruptible = False
         """Whether the user may interrupt an answer by speaking."""
@@ -74,27 +90,22 @@ class DownlinkTransport:
         return Pacing(lead, loss, SETTLE if clears else 0.0)
 
     @property
-    def sent(self) -> int:
-        """Number of packets sent."""
-        return self._sequence
-
-    @property
     def addressed(self) -> bool:
         """Whether the device's address is known."""
         return self._stream.address is not None
 
     def send_command(self, command: DeviceCommand) -> bool:
         """Publish a command to the device; return False if it could not be sent now."""
-        return self._services.publisher.publish(self._topic, self._dialect.send(command))
+        return self._services.publisher.publish(down_topic(self.opened.device), self._dialect.send(command))
 
     def send_packet(self, packet: bytes) -> None:
         """Encrypt and send one Opus packet; do nothing while the device's address is unknown. Only timers call it."""
         address = self._stream.address
         if address is None:
             return
-        self._sequence = sequence = self._sequence + 1
+        self.sent = sequence = self.sent + 1
         # The timestamp is part of the nonce: it rises with every packet, so that no two packets share keystream.
-        timestamp = sequence * self.opened.downlink_frame_ms
+        timestamp = sequence * self._frame_ms
         self._send(self._channel, packet, timestamp, sequence, address)
         if self.reference:
             self.reference.note_sent(timestamp, packet)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.session import EdgeSession
-from fleet.roles.edge.transport.datagrams import Address, Received, Usual
+from fleet.roles.edge.transport.datagrams import Address, Batch
 from fleet.roles.edge.transport.early_packets import EarlyPacketBuffer
 from fleet.wire import packet
 
@@ -23,16 +23,15 @@ class PacketRouter:
         self._counters = counters
         self._early = EarlyPacketBuffer(counters)
 
-    def take(self, items: Iterable[Received | Usual], now: float) -> None:
+    def take(self, batches: Iterable[Batch], now: float) -> None:
         """Take what came to the socket."""
         sessions = self._registry.by_ssrc
-        for item in items:
-            if len(item) == 2:
-                self.receive(item[0], item[1], now)
-                continue
-            ssrc, sequence, timestamp, payload = item
-            if session := sessions.get(ssrc):
-                session.receive_admitted(sequence, timestamp, payload, now)
+        for usual, others in batches:
+            for ssrc, sequence, timestamp, payload in usual:
+                if session := sessions.get(ssrc):
+                    session.receive_admitted(sequence, timestamp, payload, now)
+            for datagram, address in others:
+                self.receive(datagram, address, now)
 
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         """Take a datagram."""

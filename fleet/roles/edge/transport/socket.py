@@ -14,7 +14,7 @@ from contextvars import Context
 from typing import Protocol
 
 from fleet.roles.edge.transport.datagrams import Address as Address
-from fleet.roles.edge.transport.datagrams import NativeChannel, PlainDatagrams, Received, Usual, open_datagrams
+from fleet.roles.edge.transport.datagrams import Batch, NativeChannel, PlainDatagrams, open_datagrams
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, TimerWheel, tick_of
 from fleet.wire.packet import Channel
@@ -29,8 +29,8 @@ RECEIVE_BUFFER = 4 * 1024 * 1024
 class DatagramReceiver(Protocol):
     """Receives the datagrams of a socket."""
 
-    def take(self, items: Iterable[Received | Usual], now: float) -> None:
-        """Take what came: datagrams and their senders, and packets that the native part has admitted.
+    def take(self, batches: Iterable[Batch], now: float) -> None:
+        """Take what came, in batches: datagrams and their senders, and packets that the native part has admitted.
 
         After an exception the rest comes with the next call.
         """

@@ -85,49 +85,46 @@ class TimerWheel:
         A stream that computes its next time from this `now` stays on the grid.
         """
         current, fired = tick_of(now), False
-        at, firing, slots = current * TICK, 0, self._slots
+        at, slots = current * TICK, self._slots
         for tick in range(max(self._done + 1, current - SLOTS + 1), current + 1):
             self._done = tick
             entries = slots[tick % SLOTS]
             if not entries:
                 continue
-            slots[tick % SLOTS], fired = [], True
+            slots[tick % SLOTS], fired, beyond, left = [], True, tick + SLOTS, iter(entries)
+            timer, failed = entries[0], True
             try:
-                while entries:
-                    timer = entries.pop()
-                    owner = timer.owner
-                    if owner is None or not 0 < timer.tick <= tick:
+                for timer in left:
+                    owner, was = timer.owner, timer.tick
+                    if owner is None or was > tick:
                         continue
-                    timer.tick, firing = 0, 1
                     due = owner.on_timer(at)
-                    firing = 0
-                    if due is None or timer.tick:
-                        self._end(timer, owner, due)
-                        continue
-                    # Nearly every timer goes on. It was pending, and still is.
-                    timer.owner = owner
-                    to = int(due / TICK + _NEXT)
-                    if tick < to < tick + SLOTS:
-                        timer.tick = to
-                        slots[to % SLOTS].append(timer)
-                    else:
-                        self._place(timer, due)
+                    if due is not None and timer.tick == was:
+                        # Nearly every timer goes on.
+                        to = int(due / TICK + _NEXT)
+                        if tick < to < beyond:
+                            timer.tick = to
+                            slots[to % SLOTS].append(timer)
+                            continue
+                    self._go_on(timer, owner, was, due)
+                failed = False
             finally:
-                # After a failure entries are left: they fire when the wheel reaches the slot again.
-                self.pending -= firing
-                slots[tick % SLOTS].extend(entries)
+                if failed and timer.tick <= tick:
+                    self.cancel(timer)
+                # After a failure others are left: they fire when the wheel reaches the slot again.
+                slots[tick % SLOTS].extend(left)
         if fired and self.expected is not None:
             # Not the loop's clock: uvloop does not advance it while the timers fire.
             self._late.observe(max(0.0, time.monotonic() - self.expected))
 
-    def _end(self, timer: Timer, owner: TimerOwner, due: float | None) -> None:
-        """End a timer that has fired. Its owner may have set it again meanwhile, which counted it once more."""
-        self.pending -= 1
+    def _go_on(self, timer: Timer, owner: TimerOwner, was: int, due: float | None) -> None:
+        """Set a timer that has fired at the tick `was`, or end it. Its owner may have set or cancelled it meanwhile."""
         if due is not None:
+            self.pending += not timer.tick
             timer.owner = owner
             self._place(timer, due)
-        elif not timer.tick:
-            timer.owner = None
+        elif timer.tick == was:
+            self.cancel(timer)
 
     def _place(self, timer: Timer, due: float) -> None:
         tick, done = int(due / TICK + _NEXT), self._done

@@ -48,6 +48,21 @@ class UplinkStream:
         now: When the session began.
     """
 
+    __slots__ = (
+        "_allowance",
+        "_candidates",
+        "_channel",
+        "_drops",
+        "_former",
+        "_frame_ms",
+        "_native",
+        "_toc",
+        "_track",
+        "_used",
+        "address",
+        "proved",
+    )
+
     def __init__(self, channel: Channel | NativeChannel, uplink: AudioFormat, drops: Counter[str], now: float) -> None:
         self._channel = channel
         self._native = None if isinstance(channel, Channel) else channel

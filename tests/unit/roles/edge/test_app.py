@@ -7,8 +7,10 @@ import pytest
 
 from fleet.ground.errors import Unavailable
 from fleet.ground.log import JsonFormatter
+from fleet.roles.edge.session import EdgeSession
 from fleet.roles.edge.transport.socket import IDLE_TICKS, AudioSocket, DatagramReceiver
 from fleet.roles.edge.transport.stall_detector import StallDetector
+from fleet.wire.edge_messages import EdgeCommand
 from tests.support.edge_stage import Stage, on_stage, opus_like, settle
 
 
@@ -36,10 +38,14 @@ async def test_failure_of_one_session_does_not_touch_the_others(monkeypatch: pyt
         await stage.open()
         [session] = stage.edge._registry
 
-        async def fail(command: object, now: float) -> None:
-            raise TypeError("broken")
+        take = EdgeSession.take
 
-        monkeypatch.setattr(session, "take", fail)
+        async def fail(self: EdgeSession, command: EdgeCommand, now: float) -> None:
+            if self is session:
+                raise TypeError("broken")
+            await take(self, command, now)
+
+        monkeypatch.setattr(EdgeSession, "take", fail)
         await stage.listen()
         device = await stage.open(ssrc=9, session="s2")
         await stage.send("listening_started", session="s2", mode="auto")

@@ -202,7 +202,7 @@ async def test_abort_silences_at_once_and_stops_exactly_once(mode: str) -> None:
 
 def sequence(stage: Stage) -> int:
     [session] = stage.edge._registry
-    return session.parts.transport._sequence
+    return session.parts.transport.sent
 
 
 async def test_abort_is_answered_when_nothing_plays() -> None:
@@ -591,14 +591,14 @@ async def test_new_session_of_a_device_ends_the_old_one_silently() -> None:
         told = stage.told()
         [old] = stage.edge._registry
         device = await stage.open(ssrc=7, session="s2")
-        sent = old.parts.transport._sequence
+        sent = old.parts.transport.sent
         await stage.send("listening_started", session="s2", mode="auto")
         device.say()
         heard = await stage.heard(2)
         assert heard.session == "s2"
         assert stage.told() == [*told, "stt", "start"]
         assert stage.edge.load == 1
-        assert old.parts.transport._sequence == sent
+        assert old.parts.transport.sent == sent
 
 
 async def test_session_in_a_dialect_or_format_that_is_unknown_is_refused() -> None:

@@ -1,22 +1,28 @@
 import time
 
-from fleet.core.playout import SPACING, Playout
+from fleet.core.playout import Playout
+from fleet.core.playout_device import SPACING
 from fleet.workbench.bench import lateness
 
 
+class Sink:
+    def send_packet(self, packet: bytes) -> None:
+        assert packet == b"packet"
+
+
 def test_every_packet_with_a_due_time_is_watched_and_nothing_is_left_behind() -> None:
-    before = Playout.step, Playout.next_packet
+    before = Playout.step, Playout.send_usual
     playout = Playout(60, b"silence")
     start = time.monotonic() - 10
     playout.start(start)
-    playout.add([b"packet"] * 3)
+    playout.queue.add([b"packet"] * 3)
     with lateness.watched() as late_ms:
         now = start + 1
         for _ in range(3):
-            if playout.next_packet(now) is None:
+            if playout.send_usual(now, Sink()) is None:
                 playout.step(now)
             now += SPACING
     # What was due is known from the second packet on: it was due nine seconds before the start of the test, or later.
     assert len(late_ms) == 2
     assert all(8_000 < late < (time.monotonic() - start - 1) * 1000 for late in late_ms)
-    assert (Playout.step, Playout.next_packet) == before
+    assert (Playout.step, Playout.send_usual) == before

@@ -17,6 +17,7 @@
 /* Datagrams a system call. */
 #define BATCH 64
 #define HOST_SIZE 16
+#define USUAL_PARTS 4
 
 enum count { PORT_ZERO, RECEIVE_FAILED, SEND_FULL, SEND_FAILED, COUNTS };
 
@@ -282,23 +283,50 @@ static PyObject *plane_channel(PyObject *object, PyObject *arguments)
 	return (PyObject *)channel;
 }
 
+/* The tuple `Usual` of datagrams.py; takes the reference to `ssrc`. */
+static PyObject *pack_usual(PyObject *ssrc, const struct header *header, const uint8_t *payload)
+{
+	PyObject *parts[] = {ssrc, PyLong_FromUnsignedLong(header->sequence), PyLong_FromUnsignedLong(header->timestamp),
+			     PyBytes_FromStringAndSize((const char *)payload, header->length)};
+	PyObject *item = PyTuple_New(USUAL_PARTS);
+	bool good = item != NULL;
+
+	for (Py_ssize_t at = 0; at < USUAL_PARTS; at++) {
+		good = good && parts[at];
+		if (item)
+			PyTuple_SetItem(item, at, parts[at]);
+		else
+			Py_XDECREF(parts[at]);
+	}
+	if (!good)
+		Py_CLEAR(item);
+	return item;
+}
+
 static PyObject *usual_item(Plane *self, const struct header *header, unsigned at, double now, bool *taken)
 {
 	uint8_t payload[LARGEST_PAYLOAD];
-	PyObject *number = PyLong_FromUnsignedLong(header->ssrc);
-	Channel *channel = number ? (Channel *)PyDict_GetItemWithError(self->channels, number) : NULL;
+	PyObject *ssrc = PyLong_FromUnsignedLong(header->ssrc);
+	Channel *channel = ssrc ? (Channel *)PyDict_GetItemWithError(self->channels, ssrc) : NULL;
 
-	Py_XDECREF(number);
 	*taken = channel && usual_take(&channel->usual, channel->cipher, header, self->received[at], &self->from[at], now,
 				       payload);
-	if (!*taken)
-		return NULL;
-	return Py_BuildValue("(kkky#)", (unsigned long)header->ssrc, (unsigned long)header->sequence,
-			     (unsigned long)header->timestamp, (char *)payload, (Py_ssize_t)header->length);
+	if (*taken)
+		return pack_usual(ssrc, header, payload);
+	Py_XDECREF(ssrc);
+	return NULL;
 }
 
-/* NULL without an exception: there is nothing to hand over. */
-static PyObject *item_of(Plane *self, unsigned at, double now)
+static bool append(PyObject *list, PyObject *item)
+{
+	bool good = item && PyList_Append(list, item) == 0;
+
+	Py_XDECREF(item);
+	return good;
+}
+
+/* Hands over a datagram, or the packet in it; false with an exception. */
+static bool hand_over(Plane *self, unsigned at, double now, PyObject *usual, PyObject *others)
 {
 	size_t size = self->in[at].msg_len;
 	struct header header;
@@ -308,35 +336,22 @@ static PyObject *item_of(Plane *self, unsigned at, double now)
 
 	if (!self->from[at].sin_port) {
 		self->counts[PORT_ZERO]++;
-		return NULL;
+		return true;
 	}
 	if (header_read(&header, self->received[at], size)) {
 		item = usual_item(self, &header, at, now, &taken);
-		if (taken || PyErr_Occurred())
-			return item;
+		if (taken)
+			return append(usual, item);
+		if (PyErr_Occurred())
+			return false;
 	}
 	inet_ntop(AF_INET, &self->from[at].sin_addr, host, sizeof(host));
-	return Py_BuildValue("(y#(si))", (char *)self->received[at], (Py_ssize_t)size, host,
-			     (int)ntohs(self->from[at].sin_port));
+	return append(others, Py_BuildValue("(y#(si))", (char *)self->received[at], (Py_ssize_t)size, host,
+					    (int)ntohs(self->from[at].sin_port)));
 }
 
-static bool append(PyObject *list, PyObject *item)
+static bool receive(Plane *self, double now, int left, PyObject *usual, PyObject *others)
 {
-	bool good = item ? PyList_Append(list, item) == 0 : !PyErr_Occurred();
-
-	Py_XDECREF(item);
-	return good;
-}
-
-static PyObject *plane_receive(PyObject *object, PyObject *arguments)
-{
-	Plane *self = (Plane *)object;
-	PyObject *list = PyList_New(0);
-	double now;
-	int left;
-
-	if (!list || !self->channels || !PyArg_ParseTuple(arguments, "di", &now, &left))
-		goto failed;
 	while (left > 0) {
 		unsigned most = left < BATCH ? (unsigned)left : BATCH;
 		for (unsigned at = 0; at < most; at++)
@@ -351,18 +366,30 @@ static PyObject *plane_receive(PyObject *object, PyObject *arguments)
 			continue;
 		}
 		for (unsigned at = 0; at < (unsigned)count; at++)
-			if (!append(list, item_of(self, at, now)))
-				goto failed;
+			if (!hand_over(self, at, now, usual, others))
+				return false;
 		left -= count;
 		if ((unsigned)count < most)
 			break;
 	}
-	return list;
-failed:
-	Py_XDECREF(list);
-	if (!PyErr_Occurred())
+	return true;
+}
+
+static PyObject *plane_receive(PyObject *object, PyObject *arguments)
+{
+	Plane *self = (Plane *)object;
+	PyObject *usual = PyList_New(0), *others = PyList_New(0), *batch = NULL;
+	double now;
+	int left;
+
+	if (!self->channels)
 		refuse("closed");
-	return NULL;
+	else if (usual && others && PyArg_ParseTuple(arguments, "di", &now, &left) &&
+		 receive(self, now, left, usual, others))
+		batch = PyTuple_Pack(2, usual, others);
+	Py_XDECREF(usual);
+	Py_XDECREF(others);
+	return batch;
 }
 
 static void flush(Plane *self)
@@ -489,7 +516,7 @@ static void plane_dealloc(PyObject *object)
 
 static PyMethodDef plane_methods[] = {
 	{"channel", plane_channel, METH_VARARGS, "Return the channel of a key and an ssrc."},
-	{"receive", plane_receive, METH_VARARGS, "Return what came, at most so many datagrams."},
+	{"receive", plane_receive, METH_VARARGS, "Return the usual packets and the other datagrams that came, at most so many."},
 	{"send", (PyCFunction)(void (*)(void))plane_send, METH_FASTCALL, "Send a datagram at the next flush."},
 	{"send_packet", (PyCFunction)(void (*)(void))plane_send_packet, METH_FASTCALL,
 	 "Seal a payload and send it at the next flush."},

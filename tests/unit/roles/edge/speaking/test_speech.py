@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from fleet.core import packet_queue
 from fleet.core.playout import Playout
 from fleet.roles.edge.speaking import speech
 from fleet.wire.edge_messages import SpeakSentenceCommand
@@ -35,6 +36,13 @@ class Sender:
         """Nothing is sent."""
 
 
+def play_all(answer: Playout) -> None:
+    answer.start(0.0)
+    for second in range(1, 1 + len(answer.queue)):
+        answer.step(float(second))
+    assert not answer.queue
+
+
 def answer() -> speech.SpokenAnswer:
     made = speech.SpokenAnswer("t1")
     made.prepare(Playout(60, b"silence"), Counter(), 0.0)
@@ -62,8 +70,8 @@ async def test_a_voice_that_crashes_ends_the_answer() -> None:
     spoken = answer()
     with pytest.raises(UnicodeEncodeError):
         await speech.synthesise(spoken, BrokenVoice(1), DOWNLINK, Sender())
-    assert (spoken.finished, spoken.playout.waiting) == (True, 1)
-    spoken.playout.waiting = 0
+    assert (spoken.finished, len(spoken.playout.queue)) == (True, 1)
+    play_all(spoken.playout)
     assert spoken.playout.drained
 
 
@@ -72,11 +80,11 @@ async def test_voice_may_take_its_time_as_long_as_packets_come(monkeypatch: pyte
     spoken = answer()
     async with asyncio.timeout(LIMIT):
         await speech.synthesise(spoken, SlowVoice(20, pause=0.04), DOWNLINK, Sender())
-    assert spoken.playout.waiting == 20
+    assert len(spoken.playout.queue) == 20
 
 
 async def test_voice_waits_for_room_for_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speech, "MOST_PACKETS", 3)
+    monkeypatch.setattr(packet_queue, "MOST_PACKETS", 3)
     monkeypatch.setattr(speech, "PACKET_SECONDS", 0.05)
     spoken, limit = answer(), asyncio.Event()
     running = asyncio.get_running_loop().create_task(speech.synthesise(spoken, SlowVoice(5), DOWNLINK, Sender()))
@@ -84,8 +92,8 @@ async def test_voice_waits_for_room_for_as_long_as_it_takes(monkeypatch: pytest.
     async with asyncio.timeout(LIMIT):
         await limit.wait()
         assert not running.done()
-        assert spoken.playout.waiting == 3
-        spoken.playout.waiting = 0
+        assert len(spoken.playout.queue) == 3
+        play_all(spoken.playout)
         spoken.changed.set()
         await running
-    assert spoken.playout.waiting == 2
+    assert len(spoken.playout.queue) == 2

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from fleet.roles.edge.transport.datagrams import Address, Received, Usual
+from fleet.roles.edge.transport.datagrams import Address, Batch
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, tick_of
@@ -24,10 +24,10 @@ class Taker:
     def __init__(self, taken: list[tuple[bytes, Address]]) -> None:
         self._taken = taken
 
-    def take(self, items: Iterable[Received | Usual], now: float) -> None:
-        for item in items:
-            assert len(item) == 2, "no stream was opened"
-            self._taken.append(item)
+    def take(self, batches: Iterable[Batch], now: float) -> None:
+        for usual, others in batches:
+            assert not list(usual), "no stream was opened"
+            self._taken += others
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.core.playout import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing, Playout
+from fleet.core.playout import Playout
+from fleet.core.playout_device import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
 
 FRAME = 0.06
 TICK = 0.005
@@ -36,7 +37,7 @@ class Listener:
         for number, length in enumerate(lengths):
             self.playout.begin_sentence(number)
             for _ in range(length):
-                self.playout.add([b"audio"])
+                self.playout.queue.add([b"audio"])
         self.playout.end()
         self.playout.start(0.0)
         tick = 0
@@ -112,15 +113,15 @@ def test_end_waits_for_devices_that_clear_their_queue_on_it(loss: float) -> None
 def test_known_losses_are_made_up_for_at_once() -> None:
     playout = Playout(60, b"silence", pacing=Pacing(LEAD))
     for _ in range(100):
-        playout.add([b"audio"])
+        playout.queue.add([b"audio"])
     playout.start(0.0)
     now = 0.0
     while now < 2.0:
         playout.step(now)
         now += TICK
-    waiting = playout.waiting
+    waiting = len(playout.queue)
     playout.add_loss(3)
     for _ in range(round(0.1 / TICK)):
         playout.step(now)
         now += TICK
-    assert waiting - playout.waiting in (4, 5)
+    assert waiting - len(playout.queue) in (4, 5)
