@@ -6,6 +6,7 @@ import pytest
 
 from fleet.ground.errors import ProviderError
 from fleet.roles.edge.speaking.fillers import FURTHER_SECONDS
+from fleet.roles.edge.speaking.speech import MOST_PACKETS
 from fleet.wire.edge_messages import AnswerInterruptedEvent
 from tests.support.edge_stage import Device, Stage, on_stage
 from tests.support.virtual_time import elapse
@@ -160,6 +161,20 @@ async def test_answer_goes_on_though_the_phrase_fails() -> None:
         await stage.speak(turn, "A")
         await stage.told_at_least("stop")
         assert heard(device) == ["A"]
+
+
+async def test_phrase_that_does_not_end_leaves_the_answer_its_turn() -> None:
+    async with on_stage() as stage:
+        stage.voice.packets_each = MOST_PACKETS + 100
+        device, turn = await ask(stage)
+        await device.packets(1)
+        [session] = stage.edge._registry
+        speech = session.parts.turn_taking.turns.downlink.speech
+        assert speech and MOST_PACKETS - 10 < speech.playout.waiting <= MOST_PACKETS
+        stage.voice.packets_each = 3
+        await stage.speak(turn, "A")
+        await stage.told_at_least("sentence_start", "stop")
+        assert heard(device) == [FIRST, "A"]
 
 
 async def test_phrase_whose_audio_comes_after_the_text_is_not_spoken() -> None:
