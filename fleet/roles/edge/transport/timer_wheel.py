@@ -113,9 +113,9 @@ class TimerWheel:
                     else:
                         self._place(timer, due)
             finally:
-                # After a failure entries are left: they fire when the wheel reaches the slot again.
+                # After a failure entries are left: they fire with the next tick.
                 self.pending -= firing
-                slots[tick % SLOTS].extend(entries)
+                slots[(tick + 1) % SLOTS].extend(entries)
         if fired and self.expected is not None:
             # Not the loop's clock: uvloop does not advance it while the timers fire.
             self._late.observe(max(0.0, time.monotonic() - self.expected))
