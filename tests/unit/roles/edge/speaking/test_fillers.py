@@ -65,8 +65,19 @@ async def test_answer_that_was_announced_and_has_no_words_yet_is_filled() -> Non
 async def test_longer_wait_is_told_once_more_and_then_not_again() -> None:
     async with on_stage() as stage:
         device, _ = await ask(stage)
-        await elapse(WAIT + 4 * FURTHER_SECONDS)
+        await elapse(WAIT + FURTHER_SECONDS / 2)
+        assert heard(device) == [FIRST]
+        await elapse(4 * FURTHER_SECONDS)
         assert heard(device) == [FIRST, SECOND]
+
+
+async def test_setting_says_when_even_if_it_is_long() -> None:
+    async with on_stage(filler_seconds=4.0) as stage:
+        device, _ = await ask(stage)
+        await elapse(3.5)
+        assert not heard(device)
+        await elapse(1.0)
+        assert heard(device) == [FIRST]
 
 
 async def test_phrase_is_in_the_language_of_the_user() -> None:
