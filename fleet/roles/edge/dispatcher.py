@@ -107,6 +107,8 @@ class EdgeDispatcher:
             self._registry.remove(command.device)
 
     def _open(self, command: OpenSessionCommand, now: float) -> None:
+        # The device's earlier session is over, also if the new one is refused: nobody else ends it.
+        self._registry.remove(command.device)
         reason = self._refusal(command)
         if reason:
             log.warning("session refused", extra={"reason": reason})
@@ -126,5 +128,8 @@ class EdgeDispatcher:
             return "unknown frame length"
         if not _SAMPLE_RATES.issuperset((command.uplink_rate, command.downlink_rate)):
             return "unknown sample rate"
+        if command.ssrc in self._registry.by_ssrc:
+            # By chance. One of the two would hear the other's device, and that device would be heard no more.
+            return "ssrc in use"
         full = len(self._registry) >= self._services.settings.edge_sessions
         return "too many sessions" if full else None

@@ -30,6 +30,7 @@ from fleet.wire.edge_messages import (
 )
 from fleet.wire.messages import AnswerStopCommand, AudioFormat, GoodbyeCommand
 from fleet.wire.packet import Channel, Header
+from fleet.wire.topics import down_topic
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +190,8 @@ class EdgeSession:
 
     def adopt(self, agent: str) -> None:
         """Do as an agent says from now on; its digest is empty for the settings alone."""
-        self.parts.transport.agent.adopt(agent)
+        if self._made or agent != self.opened.agent:
+            self.parts.transport.agent.adopt(agent)
 
     def check(self, now: float) -> None:
         """Check time limits; call it about once a second."""
@@ -205,11 +207,12 @@ class EdgeSession:
 
     def say_goodbye(self) -> None:
         """Stop the answer because the edge ends, and say goodbye, so that the device opens a session elsewhere."""
-        transport, downlink = self.parts.transport, self.parts.turn_taking.turns.downlink
-        if downlink.speaking or downlink.stop_in_doubt:
-            transport.send_command(AnswerStopCommand(self.opened.session))
+        opened, parts = self.opened, self._made
+        if parts and ((downlink := parts.turn_taking.turns.downlink).speaking or downlink.stop_in_doubt):
+            parts.transport.send_command(AnswerStopCommand(opened.session))
         self.close()
-        transport.send_command(GoodbyeCommand(self.opened.session))
+        goodbye = dialects.find(opened.dialect).send(GoodbyeCommand(opened.session))
+        self._services.publisher.publish(down_topic(opened.device), goodbye)
 
     def close(self) -> None:
         """Stop everything at once; send nothing to the device."""

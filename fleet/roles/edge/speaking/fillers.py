@@ -46,13 +46,15 @@ class Fillers:
         self._starter = starter
         self._timer = Timer()
         self._turn = self._language = ""
+        self._due = 0.0
         self._left: list[Phrase] = []
 
     def wait(self, turn: str, language: str, now: float) -> None:
         """Begin to wait for the answer of a turn, whose user speaks this language (ISO 639-1); ends an older wait."""
         if seconds := self._transport.agent.settings.filler_seconds:
             self._turn, self._language, self._left = turn, language, list(_PHRASES)
-            self._services.socket.wheel.set(self._timer, now + seconds, self)
+            self._due = now + seconds
+            self._services.socket.wheel.set(self._timer, self._due, self)
 
     def stop(self) -> None:
         """Speak no more of them in this turn: it is over, or the device cannot play them."""
@@ -60,6 +62,9 @@ class Fillers:
 
     def on_timer(self, now: float) -> float | None:
         """Speak the next phrase, if the user still waits."""
+        if now < self._due:
+            # The wheel fires long waits early.
+            return self._due
         turn, language, opened = self._turn, self._language, self._transport.opened
         if self._downlink.speech is None:
             # This does nothing for a turn that is over.
@@ -78,4 +83,5 @@ class Fillers:
         timed.fillers.add()
         with self._transport.fields(turn):
             log.info("filler", extra={"phrase": name})
-        return now + FURTHER_SECONDS if self._left else None
+        self._due = now + FURTHER_SECONDS
+        return self._due if self._left else None

@@ -196,17 +196,22 @@ async def _fill(
     pieces: AsyncGenerator[Sequence[bytes], None],
     sender: PacketSender,
 ) -> None:
-    """Add a filler to the playout, unless it is late: the answer does not wait for it. It begins no sentence."""
+    """Add a filler to the playout, unless it is late: the answer does not wait for it. It begins no sentence.
+
+    A voice that does not end is cut off.
+    """
     made: list[bytes] = []
     try:
         async with asyncio.timeout(FILLER_SECONDS), aclosing(pieces):
             async for packets in pieces:
                 made += packets
+                if len(made) >= speech.playout.queue.room:
+                    break
     except (FleetError, TimeoutError) as error:
         log.info("filler failed", extra={"kind": type(error).__name__})
         return
     if not speech.has_text:
-        _send(made, speech, sender)
+        _send(made[: speech.playout.queue.room], speech, sender)
 
 
 async def _speak(

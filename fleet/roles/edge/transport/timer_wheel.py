@@ -111,8 +111,8 @@ class TimerWheel:
             finally:
                 if failed and timer.tick <= tick:
                     self.cancel(timer)
-                # After a failure others are left: they fire when the wheel reaches the slot again.
-                slots[tick % SLOTS].extend(left)
+                # After a failure others are left: they fire with the next tick.
+                slots[(tick + 1) % SLOTS].extend(left)
         if fired and self.expected is not None:
             # Not the loop's clock: uvloop does not advance it while the timers fire.
             self._late.observe(max(0.0, time.monotonic() - self.expected))

@@ -32,6 +32,32 @@ async def test_an_edge_that_is_full_gives_a_session_back() -> None:
         assert [session.opened.session for session in stage.edge._registry] == ["s1"]
 
 
+async def test_a_device_has_its_own_place_again_on_an_edge_that_is_full() -> None:
+    async with on_stage(edge_sessions=1) as stage:
+        await stage.open()
+        await stage.open(8, "s2")
+        assert [session.opened.session for session in stage.edge._registry] == ["s2"]
+
+
+async def test_a_hello_that_the_edge_refuses_ends_the_earlier_session_too() -> None:
+    async with on_stage() as stage:
+        await stage.open()
+        await stage.send("session_opened", "s2", **{**opened(8), "key": "00"})
+        assert len(stage.edge._registry) == 0
+
+
+async def test_a_session_whose_ssrc_is_in_use_is_given_back() -> None:
+    async with on_stage() as stage:
+        device = await stage.open()
+        await stage.listen()
+        await stage.hears(device)
+        await stage.send("session_opened", "s2", **{**opened(device.ssrc), "device": "aa:bb:cc:dd:ee:02"})
+        await stage.until(lambda: stage.posted)
+        assert [(event.kind, event.session) for event in stage.posted] == [("session_silent", "s2")]
+        device.say()
+        assert (await stage.heard()).session == "s1"
+
+
 async def test_a_command_for_a_session_that_is_over_is_counted() -> None:
     async with on_stage() as stage:
         await stage.send("listening_started", "s0", mode="auto")

@@ -119,11 +119,16 @@ async def test_a_session_has_no_parts_before_something_comes_for_it(monkeypatch:
         [idle] = stage.edge._registry
         stage.pass_time(1.0)
         idle.recover()
+        await stage.send("agents_changed", "", device="")
+        await settle()
         assert not idle.busy and not made
         await stage.send("listening_started", "s2", mode="auto")
         assert len(made) == 1
         stage.pass_time(1.0)
         assert [idle.parts] == made
+        await stage.send("session_opened", "s3", **opened(SSRC))
+    assert stage.orders == [{"type": "goodbye", "session_id": "s3"}]
+    assert len(made) == 1
 
 
 async def test_a_session_that_nothing_came_for_ends_as_unused() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from fleet.ground.errors import ProviderError
 from fleet.roles.edge.speaking.fillers import FURTHER_SECONDS
+from fleet.roles.edge.speaking.speech import MOST_PACKETS
 from fleet.wire.edge_messages import AnswerInterruptedEvent
 from tests.support.edge_stage import Device, Stage, on_stage
 from tests.support.virtual_time import elapse
@@ -64,8 +65,19 @@ async def test_answer_that_was_announced_and_has_no_words_yet_is_filled() -> Non
 async def test_longer_wait_is_told_once_more_and_then_not_again() -> None:
     async with on_stage() as stage:
         device, _ = await ask(stage)
-        await elapse(WAIT + 4 * FURTHER_SECONDS)
+        await elapse(WAIT + FURTHER_SECONDS / 2)
+        assert heard(device) == [FIRST]
+        await elapse(4 * FURTHER_SECONDS)
         assert heard(device) == [FIRST, SECOND]
+
+
+async def test_setting_says_when_even_if_it_is_long() -> None:
+    async with on_stage(filler_seconds=4.0) as stage:
+        device, _ = await ask(stage)
+        await elapse(3.5)
+        assert not heard(device)
+        await elapse(1.0)
+        assert heard(device) == [FIRST]
 
 
 async def test_phrase_is_in_the_language_of_the_user() -> None:
@@ -160,6 +172,20 @@ async def test_answer_goes_on_though_the_phrase_fails() -> None:
         await stage.speak(turn, "A")
         await stage.told_at_least("stop")
         assert heard(device) == ["A"]
+
+
+async def test_phrase_that_does_not_end_leaves_the_answer_its_turn() -> None:
+    async with on_stage() as stage:
+        stage.voice.packets_each = MOST_PACKETS + 100
+        device, turn = await ask(stage)
+        await device.packets(1)
+        [session] = stage.edge._registry
+        speech = session.parts.turn_taking.turns.downlink.speech
+        assert speech and MOST_PACKETS - 10 < speech.playout.waiting <= MOST_PACKETS
+        stage.voice.packets_each = 3
+        await stage.speak(turn, "A")
+        await stage.told_at_least("sentence_start", "stop")
+        assert heard(device) == [FIRST, "A"]
 
 
 async def test_phrase_whose_audio_comes_after_the_text_is_not_spoken() -> None:

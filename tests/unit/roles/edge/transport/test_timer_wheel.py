@@ -111,7 +111,7 @@ def test_wheel_that_stood_still_knows_the_time() -> None:
     assert clock.woken == 1
 
 
-def test_broken_timer_costs_the_others_only_time() -> None:
+def test_broken_timer_costs_the_others_only_a_tick() -> None:
     clock, fired = Clock(), []
 
     def fail(now: float) -> None:
@@ -122,7 +122,7 @@ def test_broken_timer_costs_the_others_only_time() -> None:
     clock.now += TICK
     with pytest.raises(ValueError):
         clock.wheel.run(clock.now)
-    clock.turn((SLOTS + 2) * TICK)
+    clock.turn(TICK)
     assert len(fired) == 2
     assert clock.wheel.pending == 0
 
