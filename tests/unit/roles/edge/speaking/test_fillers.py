@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from fleet.core.packet_queue import MOST_PACKETS
 from fleet.ground.errors import ProviderError
 from fleet.roles.edge.speaking.fillers import FURTHER_SECONDS
-from fleet.roles.edge.speaking.speech import MOST_PACKETS
 from fleet.wire.edge_messages import AnswerInterruptedEvent
 from tests.support.edge_stage import Device, Stage, on_stage
 from tests.support.virtual_time import elapse
@@ -181,7 +181,7 @@ async def test_phrase_that_does_not_end_leaves_the_answer_its_turn() -> None:
         await device.packets(1)
         [session] = stage.edge._registry
         speech = session.parts.turn_taking.turns.downlink.speech
-        assert speech and MOST_PACKETS - 10 < speech.playout.waiting <= MOST_PACKETS
+        assert speech and MOST_PACKETS - 10 < len(speech.playout.queue) <= MOST_PACKETS
         stage.voice.packets_each = 3
         await stage.speak(turn, "A")
         await stage.told_at_least("sentence_start", "stop")
