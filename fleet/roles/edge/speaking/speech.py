@@ -239,7 +239,10 @@ async def _speak(
                     part = packets[at : at + speech.playout.queue.room]
                     _send(part, speech, sender)
                     at += len(part)
-                limit.reschedule(clock() + PACKET_SECONDS)
+                renewed, ends = clock() + PACKET_SECONDS, limit.when()
+                # Not for every piece: to set the timer again costs as much as to send a packet.
+                if ends is None or renewed - ends > PACKET_SECONDS / 8:
+                    limit.reschedule(renewed)
     finally:
         speech.playout.end_sentence()
 
