@@ -17,7 +17,7 @@ def main() -> None:
     # numpy reads it when it is imported. Its matrices are small here, and threads that wait for more of them spin: they
     # took 85 ms of a second core after each spectrogram.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # noqa: TID251 - not a setting of fleet
-    # Next to nothing of what is imported becomes garbage: to look for it all the time took a seventh of a start.
+    # Imports leave hardly any garbage: looking for it again and again took a seventh of a start.
     gc.set_threshold(_NEW_OBJECTS)
     try:
         from fleet import cli

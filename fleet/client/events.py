@@ -42,7 +42,7 @@ def delete_conversation(number: int) -> Call[Nothing]:
 
 
 def redact(number: int, turn: int, *lines: Line) -> Call[ConversationTurn]:
-    """Take lines of a turn back for good."""
+    """Delete lines of a turn."""
     body = RedactedLines(lines=list(lines))
     return Call("POST", f"/conversations/{number}/turns/{turn}:redact", ConversationTurn, body=body)
 

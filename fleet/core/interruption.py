@@ -114,7 +114,7 @@ class HeldAnswer:
         return self.is_quiet(now) or now - self.held_at >= FIRST_TEXT_SECONDS
 
     def note_text(self, verdict: Verdict, taken_at: float) -> None:
-        """Take what a text is, of the audio until `taken_at`."""
+        """Take the verdict on the text of the audio until `taken_at`."""
         self._verdict, self._covered = verdict, taken_at
 
     def decide(self, now: float) -> Verdict | None:

@@ -72,7 +72,7 @@ class Refusal:
     reason: str
     """Text for the model, from which it can correct the call."""
     fault: Fault
-    """For programs."""
+    """The code of the fault, for programs."""
 
 
 class Toolbox:

@@ -8,7 +8,7 @@ from fleet.core.ports import UNDECIDED, Transcript
 from fleet.core.text.completeness import TextVerdict, has_end, judge_text
 
 Decision = Literal["wait", "tentative", "commit", "keep"]
-"""`tentative`: prepare the answer, tell nothing of it. `keep`: only a filler, it belongs to what follows."""
+"""`tentative`: prepare the answer and send none of it. `keep`: only a filler, it belongs to what follows."""
 
 GROWTH_MS = 200.0
 """By how much the waits of a session grow when its user goes on although an answer was being prepared."""

@@ -8,7 +8,7 @@ _requester: ContextVar[str] = ContextVar("requester", default="")
 
 
 def requester() -> str:
-    """Return for whom this task works, such as a device's MAC; empty for nobody in particular."""
+    """Return the requester of this task's work, such as a device's MAC; empty if there is none."""
     return _requester.get()
 
 

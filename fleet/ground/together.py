@@ -46,7 +46,7 @@ class Together(Generic[K, Q, A]):
         return answers
 
     def _share(self, asked: list[tuple[Q, asyncio.Future[A]]], task: asyncio.Task[Sequence[A]]) -> None:
-        """Give everybody who waits an answer, or the failure."""
+        """Set the futures of all questions to their answers, or to the failure."""
         self._asking.discard(task)
         failure = None if task.cancelled() else task.exception()
         for place, (_, waiting) in enumerate(asked):

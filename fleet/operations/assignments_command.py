@@ -91,7 +91,7 @@ async def _preview(control: AsyncFleetClient, whom: NewAssignment, agent: int | 
 async def _whom(
     control: AsyncFleetClient, device: str, group: str, *, site: bool, most: int, rank: int = 0
 ) -> NewAssignment:
-    """Return whom the options name.
+    """Return the devices that the options name.
 
     Raises:
         ConfigError: Not exactly one, no MAC, or no such group.

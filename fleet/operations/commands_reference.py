@@ -1,5 +1,6 @@
 """`fleet commands`: shows every command with its options, as text or as docs/reference/commands.md."""
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
@@ -67,12 +68,17 @@ def write_commands(found: tuple[Command, ...]) -> str:
 
 
 def _section(command: Command) -> str:
-    lines = [f"## {command.path}\n\n{command.description}\n"]
+    lines = [f"## {command.path}\n\n{wrapped(command.description)}\n"]
     if command.options:
         lines.append("| option | meaning |\n|---|---|")
         lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in command.options]
         lines.append("")
     return "\n".join(lines)
+
+
+def wrapped(text: str, later: str = "") -> str:
+    """Return prose in lines of a document; those after the first begin with `later`."""
+    return textwrap.fill(text, 120, subsequent_indent=later, break_long_words=False, break_on_hyphens=False)
 
 
 def _plain(found: tuple[Command, ...]) -> str:

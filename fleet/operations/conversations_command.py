@@ -91,7 +91,7 @@ async def redact(
     answer: Annotated[bool, typer.Option("--answer", help="Only what was answered.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take what was said in a turn back for good. The turn stays, and the audit log notes it."""
+    """Delete what was said in a turn. The turn stays, and the audit log notes the deletion."""
     lines: list[Line] = ["question"] if question else []
     lines += ["answer"] if answer else []
     async with open_control(settings) as control:

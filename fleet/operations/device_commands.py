@@ -25,7 +25,7 @@ async def command(  # noqa: PLR0913 - the arguments are the command line
     tool: Annotated[str, typer.Argument(help="The tool's name, such as self.audio_speaker.set_volume.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments as name=value, such as volume=40.")] = None,
     expires: Annotated[int, typer.Option(help="Seconds after which it is given up.")] = 86_400,
-    key: Annotated[str, typer.Option(help="An older command of the device with this key gives way.")] = "",
+    key: Annotated[str, typer.Option(help="Replaces an older command of the device with the same key.")] = "",
     busy: Annotated[bool, typer.Option("--busy", help="Call the device in a session, too.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -145,7 +145,7 @@ async def resume(settings: Settings, job: Id, as_json: AsJson = False) -> None:
 @app.command()
 @operation
 async def stop(settings: Settings, job: Id, as_json: AsJson = False) -> None:
-    """Stop a job for good."""
+    """Stop a job; it cannot be continued."""
     await _steer(settings, job, "stop", as_json=as_json)
 
 

@@ -41,7 +41,7 @@ async def forget(
     name = read_mac(mac)
     async with find_control(settings, direct=direct) as control:
         known = await _read(settings, control, name)
-        # One fact may be the beginning of another.
+        # An equal fact comes first: the text of one fact may be the beginning of another.
         found = [one for one in known if one == fact] or [one for one in known if fact and one.startswith(fact)]
         if len(found) != 1:
             raise ConfigError(f"{plural(len(found), 'fact')} of {name} begin with: {visible(fact)}")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from fleet.adapters.redis.devices.reminders import Reminders
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.client import reminders
 from fleet.client.client import AsyncFleetClient
 from fleet.core.reminders import time_of

@@ -1,10 +1,15 @@
 """Writes the reference of all settings, docs/reference/settings.md."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from fleet.ground.settings.fields import ALL_ROLES
 from fleet.ground.settings.reference import GATEWAY_DOCUMENT, SettingEntry, SettingsGroup, groups, roles_only_variables
+from fleet.operations.commands_reference import wrapped
 
+LONGEST_CELL = 198
+"""Characters of a meaning in the table; what does not fit stands below the table."""
+_SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z`])")
 _MASKED = {"value": "secret", "part": "may hold a secret", "file": "its content is secret"}
 
 _INTRODUCTION = """\
@@ -20,17 +25,21 @@ those that differ from their default.
   changes take effect later.
 - **Mistakes**: a value that is not allowed, and a `FLEET_…` variable or a line of the file that is no setting, end
   the process with exit code 2. The message names the variable, its value unless it is secret, and the allowed values.
-- **Read by**: the roles that read it. `fleet up` runs all roles in one process, and reads every setting but {up}.
-  Commands for operators read what they need to connect to the system: `FLEET_REDIS_URL`, `FLEET_MQTT_URL`,
-  `FLEET_KEYS…`, `FLEET_SHARDS`, `FLEET_TLS_CA`, `FLEET_DATA_DIR`. `fleet doctor` reads the settings that it checks,
-  so run it with the roles' settings.
+{read_by}
 - **Equal**: all processes that read it must have an equal value, or they contradict each other. Two spellings of an
   address are equal if they lead to the same place, and a file may be a copy. Give processes of one role equal
   settings, except the edges' own addresses and ports on one machine.
 - **Secret**: `fleet settings` and messages about wrong values do not show it. In addresses they mask passwords and
   queries. Make files with secrets readable for fleet only.
+- A meaning that ends with `…` goes on below its table.
 - `deploy/.env.example` and the chart's README list settings that only Compose and Helm read.
 """
+
+_READ_BY = """\
+- **Read by**: the roles that read it. `fleet up` runs all roles in one process, and reads every setting but {up}.
+Commands for operators read what they need to connect to the system: `FLEET_REDIS_URL`, `FLEET_MQTT_URL`,
+`FLEET_KEYS…`, `FLEET_SHARDS`, `FLEET_TLS_CA`, `FLEET_DATA_DIR`. `fleet doctor` reads the settings that it checks,
+so run it with the roles' settings."""
 
 _DOCUMENT = """\
 ## The document's variables
@@ -46,15 +55,31 @@ network) and `LLM_MODEL` (fleet uses the document's model if the endpoint lists 
 
 def write_reference() -> str:
     """Return docs/reference/settings.md."""
-    parts = [_INTRODUCTION.format(up=roles_only_variables()), *(_section(group) for group in groups())]
+    read_by = wrapped(_READ_BY.format(up=roles_only_variables()), "  ")
+    parts = [_INTRODUCTION.format(read_by=read_by), *(_section(group) for group in groups())]
     return "\n".join([*parts, _DOCUMENT + "".join(_document_rows())])
 
 
 def _section(group: SettingsGroup) -> str:
     head = "| setting | allowed | default | read by | meaning |\n|---|---|---|---|---|\n"
-    return f"## {group.title}\n\n{group.purpose}\n\n{head}" + "".join(
-        f"| {' | '.join(_cells(entry))} |\n" for entry in group.entries
+    rows = "".join(f"| {' | '.join(_cells(entry))} |\n" for entry in group.entries)
+    further = "".join(
+        f"{wrapped(f'- `{entry.variable}`: {rest}', '  ')}\n"
+        for entry in group.entries
+        if (rest := divided(entry.meaning)[1])
     )
+    return f"## {group.title}\n\n{wrapped(group.purpose)}\n\n{head}{rows}" + (f"\n{further}" if further else "")
+
+
+def divided(meaning: str) -> tuple[str, str]:
+    """Return the sentences of a meaning that fit into a cell of a table, at least one, and the others."""
+    if len(meaning) <= LONGEST_CELL:
+        return meaning, ""
+    sentences: Sequence[str] = _SENTENCE_END.split(meaning)
+    kept = next(
+        (count for count in range(len(sentences), 1, -1) if len(" ".join(sentences[:count])) <= LONGEST_CELL), 1
+    )
+    return " ".join(sentences[:kept]), " ".join(sentences[kept:])
 
 
 def _cells(entry: SettingEntry) -> Iterator[str]:
@@ -65,7 +90,8 @@ def _cells(entry: SettingEntry) -> Iterator[str]:
     yield entry.allowed
     yield entry.unset or f"`{entry.default}`"
     yield "all" if set(entry.roles) == set(ALL_ROLES) else ", ".join(entry.roles) or "commands"
-    yield entry.meaning
+    shown, rest = divided(entry.meaning)
+    yield f"{shown} …" if rest else shown
 
 
 def _document_rows() -> Iterator[str]:

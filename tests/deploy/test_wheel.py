@@ -4,6 +4,7 @@ tests/e2e/test_wheel.py installs it into an empty environment and runs it.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -66,6 +67,16 @@ def test_without_an_extra_it_asks_for_all_that_runs(unpacked: Path) -> None:
     extras = {"dev", "embedded", "mic", "postgres", "server", "speech", "workbench"}
     assert set(metadata.get_all("Provides-Extra", [])) == extras
     assert {line.partition(",")[0] for line in metadata.get_all("Project-URL", [])} > {"Changelog", "Documentation"}
+
+
+@pytest.mark.parametrize(
+    "library", ["aiomqtt", "aiosqlite", "paho-mqtt", "prometheus-client", "redis", "uvicorn", "websockets"]
+)
+def test_a_library_whose_internals_are_used_has_an_upper_bound(library: str) -> None:
+    """docs/adr/0028-library-internals.md lists them."""
+    asked = [one for extra in PROJECT["optional-dependencies"].values() for one in extra]
+    [bounds] = [one for one in asked if re.match(rf"{library}\b", one)]
+    assert re.search(r",<\d", bounds)
 
 
 def test_without_its_dependencies_it_names_the_extra_in_one_line(unpacked: Path) -> None:

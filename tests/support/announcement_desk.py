@@ -14,7 +14,7 @@ from fleet.roles.worker.announcements.kept import KeptTexts
 from fleet.roles.worker.announcements.pauses import AnswerPauses
 from fleet.roles.worker.announcements.receipts import ClipReceipts
 from fleet.roles.worker.calls.device_calls import DeviceCalls
-from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
+from fleet.roles.worker.operator_calls import OperatorCallRunner
 from fleet.wire.announcements import TOOL, USUAL_WAYS, DeviceAnnouncement, Way
 from fleet.wire.clips import PATH, ClipDelivery, read_name
 from fleet.wire.edge_messages import EDGE_EVENTS, MakeClipCommand, SayEvent

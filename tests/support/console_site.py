@@ -17,8 +17,8 @@ from sqlalchemy import insert, update
 
 from fleet import DISTRIBUTION
 from fleet.adapters.redis.access.activations import Activations
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.devices.memories import Memories
-from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.adapters.redis.sessions.transcripts import Transcripts
 from fleet.adapters.redis.shards.edges import EdgeRecord, Edges

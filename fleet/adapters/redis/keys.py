@@ -31,6 +31,11 @@ def prefix(shard: int) -> str:
     return f"f:{{{shard}}}:"
 
 
+def owed_apologies(shard: int) -> str:
+    """Return the name of the set of a shard's devices to which an apology is owed."""
+    return f"{prefix(shard)}sorry"
+
+
 def by_shard(shards: int, found: Iterable[T], mac_of: Callable[[T], str]) -> dict[int, list[T]]:
     """Return what belongs to devices by their shards, of which there are so many, in its order."""
     parts: dict[int, list[T]] = {}

@@ -131,7 +131,7 @@ class WhisperAsr:
                 language = detected
                 text, confidence = self._text(encoded, language, seconds)
         if phantoms.is_made_of(text, PROMPTS.get(language, "")):
-            # Said, or leaked from the prompt. Whoever said it is understood without the prompt, too.
+            # Was it said, or did it leak from the prompt? Speech is recognised without the prompt, too.
             again, _ = self._text(encoded, language, seconds, _start(language))
             if phantoms.reduce(again) != phantoms.reduce(text):
                 return None

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class _Piece:
-    """Work, for whom it is, and how long it may take."""
+    """Work, its requester, and how long it may take."""
 
     work: Callable[[], Any]
     who: str

@@ -154,7 +154,7 @@ class SignOuts:
             await connection.execute(absent.values(digest=digest, until=until))
 
     async def among(self, digests: Collection[str]) -> set[str]:
-        """Return those of some sign-ins that were ended."""
+        """Return which of these sign-ins were ended."""
         async with self._sql.reading() as connection:
             found = select(SIGN_OUT.c.digest).where(SIGN_OUT.c.digest.in_(digests))
             return set((await connection.execute(found)).scalars())

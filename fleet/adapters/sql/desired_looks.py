@@ -30,7 +30,7 @@ class DueDevice:
     round: int
     since: int
     calls: Sequence[StateCall]
-    """Of the round under way."""
+    """The calls of the round under way."""
     missing: Sequence[int]
     """Those of them that have no outcome."""
     properties: Properties

@@ -114,7 +114,7 @@ class Conditions:
         if name in _TEXTS:
             return text_meets(DEVICE.c[name], str(value), operator)
         column = DEVICE.c[_NUMBERS.get(name, name)]
-        # As a sum it is no range of an index, which SQLite may else take instead of the window of a walk.
+        # A sum hides the column from the indexes: SQLite might choose one of them instead of the order of the pages.
         compared = _ORDER[operator](column if indexed else column + 0, int(value))
         return and_(column.is_not(None), compared) if column.nullable else compared
 

@@ -57,7 +57,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a shard's stream was read: its last entry, and its entries that were read and that were dropped."""
+    """How far a shard's stream was read: the id of the last entry, and how many entries were read or dropped."""
 
     last: str = "0-0"
     entries: int = 0

@@ -75,7 +75,7 @@ JOB_EXECUTION = Table(
     sqlite_with_rowid=False,
 )
 
-# One row: the newest lease under which jobs are worked on, and the life of Redis in which calls were handed over.
+# One row: the fence of the newest lease for work on jobs, and the run of Redis that holds the calls handed over.
 JOB_FEEDER = Table(
     "job_feeder",
     METADATA,

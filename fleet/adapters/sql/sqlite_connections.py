@@ -62,7 +62,7 @@ class PatientConnection(aiosqlite.Connection):
         while not work.done():
             if not self._write and self._connection is not None:
                 self._connection.interrupt()
-            # Whoever cancels may do so again and again.
+            # The task may be cancelled again and again meanwhile.
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([work], timeout=_AGAIN_SECONDS)
         if not work.cancelled():

@@ -1,4 +1,4 @@
-"""What is known of a job by its kind alone: whom it skips, what a person must be allowed, what shows its success."""
+"""What the kind of a job decides: which devices it skips, which scope it needs, and what shows its success."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

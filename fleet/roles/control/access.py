@@ -69,7 +69,7 @@ class Principal:
 
 
 class Cookies(Protocol):
-    """Finds for whom the cookie of a request stands."""
+    """Finds the account of the cookie of a request."""
 
     async def find(self, request: Request) -> Principal | None:
         """Return who sends a request, if it has a cookie that counts.
@@ -158,7 +158,7 @@ class TokenAccess:
         token = text.strip()[:_LONGEST_TOKEN] if scheme.lower() == "bearer" else ""
         found = (self._operator(token) or await self._token(token)) if token else None
         if found is None:
-            # Only wrong tokens count: a client that learns of 401 by a request without one is common.
+            # Only wrong tokens count: many clients send a first request without one, to see the 401.
             wait = self._wrong.take(address_of(request), _clock()) if token else 0.0
             if wait:
                 raise too_many("too many wrong tokens from this address", wait)

@@ -94,7 +94,7 @@ class VoiceDevices:
 
 
 def _subject(who: Principal) -> str:
-    """Return whom a device belongs to: by number, because a name may be given again."""
+    """Return the owner of a device: by number, because a name may be given again."""
     if who.token:
         return f"token {who.token}"
     return f"account {who.sign_in.account}" if who.sign_in else _operator(who.name)

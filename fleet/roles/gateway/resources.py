@@ -9,8 +9,13 @@ from fleet.core.server_tools import ServerTools
 from fleet.core.shared_budget import SharedBudget
 from fleet.ground.loop_budget import LoopBudget
 from fleet.roles.gateway.settings import GatewaySettings
-from fleet.roles.gateway.turns.client_tools import LARGEST_OF_ALL
-from fleet.roles.gateway.turns.text_budget import TEXTS_OF_ALL
+
+LARGEST_OF_ALL = 8 * 1024 * 1024
+"""Characters of JSON of all connections' tools; as objects they take up to 25 times as many bytes. This is enough for
+64 connections of the largest size, which are more than one address may open by default."""
+TEXTS_OF_ALL = 128 * 1024 * 1024
+"""Bytes of all connections' texts; more than a quarter of 100 connections can hold, which is what one address may open
+by default."""
 
 
 @dataclass(frozen=True, slots=True)

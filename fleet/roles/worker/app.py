@@ -17,10 +17,10 @@ from fleet.roles.worker.announcements.receipts import ClipReceipts
 from fleet.roles.worker.announcements.reminders import ReminderRunner
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.calls.expirer import CallExpirer
-from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
 from fleet.roles.worker.inbound.dead_edges import DeadEdgeReaper
 from fleet.roles.worker.inbound.device_messages import DeviceDispatcher
 from fleet.roles.worker.inbound.edge_messages import InboxReader
+from fleet.roles.worker.operator_calls import OperatorCallRunner
 from fleet.roles.worker.ownership.balancer import ShardBalancer
 from fleet.roles.worker.ownership.lease import Lease
 from fleet.roles.worker.ownership.owner_loss import OwnerLossListener

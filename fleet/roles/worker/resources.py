@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from fleet.adapters.redis.agents.known_agents import KnownAgents
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.memories import Memories
-from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.reports import Reports
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.sessions.asks import Asks

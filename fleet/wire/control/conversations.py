@@ -64,7 +64,7 @@ class ConversationTurn(Shape):
 
 
 class RedactedLines(Shape):
-    """Which lines of a turn are taken back for good: what the user said, what was answered, or both."""
+    """Which lines of a turn are deleted: what the user said, what was answered, or both."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"lines": ["question"]}]})
     lines: Annotated[list[Line], Field(min_length=1, max_length=2)]

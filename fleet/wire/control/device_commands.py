@@ -28,7 +28,7 @@ class DeviceCommandRequest(Shape):
     expires_seconds: Annotated[int, Field(ge=1, le=LONGEST_LIFE), NUMBER] = 24 * 3600
     """After that it is given up, if it was not sent."""
     key: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{0,32}$")] = ""
-    """An older command of the device with the same key gives way, unless it was sent; empty for none."""
+    """Replaces an older command of the device with the same key, unless that was sent; empty for none."""
     idle: bool = True
     """Whether it waits until the device's session is over."""
 

@@ -107,7 +107,7 @@ def hello(
     repeats: Repeats = 3,
     json_file: JsonFile = None,
 ) -> None:
-    """CPU of worker, Redis and broker per hello, and what an idle device costs."""
+    """CPU of worker, edge, Redis and broker per hello, and what an idle device costs."""
     experiment = HelloExperiment(
         devices=devices or [100, 20_000], connected=connected, rate=rate, seconds=seconds, repeats=repeats
     )

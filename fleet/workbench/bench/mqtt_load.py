@@ -61,7 +61,7 @@ class Tally:
         return end
 
     async def settle(self) -> dict[str, Any]:
-        """Wait for those under way, with a limit; return how many there were, and how long those took that ended."""
+        """Wait for the operations under way, with a limit; return how many began, and the times of those that ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_END_SECONDS if self._begun else 0):
                 await self._all.wait()

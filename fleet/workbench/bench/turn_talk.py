@@ -44,7 +44,7 @@ class Delays:
 
 
 class Talker(Protocol):
-    """One who asks."""
+    """A client that asks."""
 
     async def ask(self, number: int) -> Heard:
         """Say something and listen to the whole answer."""
@@ -80,7 +80,7 @@ class GatewayTalker:
 
 
 class DirectTalker:
-    """One who asks the model itself: what is measured with it is the benchmark's own part."""
+    """A client that asks the model itself: it measures the benchmark's own part."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer

@@ -51,7 +51,7 @@ async def own_server(steering: Steering, broker: OwnBroker = OwnBroker.EMBEDDED)
         settings = {
             **settings_for(ports, path / "data"),
             **steered(f"http://{LOOPBACK}:{steering.port}/v1"),
-            # Its own: who finds the default port taken goes without control.
+            # A port of its own: a `fleet up` whose default port is taken runs without control.
             "control_port": choose(),
             "metrics_port": 0,
             "idle_seconds": IDLE_SECONDS,

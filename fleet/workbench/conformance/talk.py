@@ -69,7 +69,7 @@ async def ask(device: ScriptedDevice, pcm: bytes, seconds: float = ANSWER_SECOND
 
 
 async def until_speaking(device: ScriptedDevice, scene: Scene, seconds: float = 1.5) -> None:
-    """Say a scene and return when its answer has been spoken for so long."""
+    """Say a scene; return `seconds` after its answer began to be spoken."""
     since = device.clock()
     await press(device)
     device.microphone.say(voice.say(scene.mark, 1.0))

@@ -171,7 +171,7 @@ def _tell(tool: Tool, result: ToolResult, arguments: Arguments, reading: Reading
 
 
 def _topics_of(tool: Tool, entry: Property) -> tuple[str, ...]:
-    """Return the concepts under which an argument's current value would be told."""
+    """Return the concepts by which an answer names the current value of an argument."""
     return entry.title.names("topic") or tool.topics
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from fleet.adapters.redis.devices.reminders import Reminders
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.sessions.replies import Replies, Reply
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.operator_calls import OperatorCalls

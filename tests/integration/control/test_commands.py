@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import Admissions
-from fleet.adapters.redis.devices.reminders import Reminders
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.sql.database import Database, database_url

@@ -20,7 +20,7 @@ from fleet.core.permissions import DEVICES_DANGEROUS, SCOPES
 from fleet.core.rates import Rate
 from fleet.ground.tasks import running
 from fleet.roles.worker.calls.device_calls import DeviceCalls
-from fleet.roles.worker.calls.operator_calls import OperatorCallRunner
+from fleet.roles.worker.operator_calls import OperatorCallRunner
 from fleet.wire.edge_messages import SayEvent, UtteranceEvent
 from fleet.wire.mcp import ToolSpec
 from fleet.wire.messages import ResponseEvent

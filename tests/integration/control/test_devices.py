@@ -12,8 +12,8 @@ from sqlalchemy import select
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import Admissions, BootstrapAsker
 from fleet.adapters.redis.access.claims import Claims
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.devices.devices import Devices
-from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.traces import TraceStore
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.sql import database

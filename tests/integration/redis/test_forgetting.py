@@ -8,11 +8,11 @@ from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.access.decisions import Asker, Decisions
 from fleet.adapters.redis.access.revocation_watch import Access, Change, RevocationWatch
 from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.debugging import DebuggedDevices
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.forgetting import erase
-from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.reports import Reports
 from fleet.adapters.redis.devices.tools import ToolLists
 from fleet.adapters.redis.devices.traces import TraceStore

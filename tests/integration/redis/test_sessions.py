@@ -9,8 +9,8 @@ from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
 from fleet.adapters.redis.devices.tools import ToolLists
-from fleet.adapters.redis.keys import prefix
-from fleet.adapters.redis.sessions.endings import DueApology, Endings, owed_apologies
+from fleet.adapters.redis.keys import owed_apologies, prefix
+from fleet.adapters.redis.sessions.endings import DueApology, Endings
 from fleet.adapters.redis.sessions.sessions import Opened, SessionRecord, Sessions
 from fleet.adapters.redis.shards.leases import Leases
 from fleet.adapters.redis.shards.owner import Owner

@@ -25,7 +25,7 @@ from tests.integration.worker.scene import VOLUME, Scene, asks, says, stand, tex
 from tests.support.mcp_files import tool_program, until_offered, write_servers
 from tests.support.mosquitto_server import MosquittoServer
 
-TEN = {
+BUILT_IN = {
     "get_weather",
     "get_current_time",
     "get_location",
@@ -79,7 +79,7 @@ async def test_the_ten_tools_are_offered_beside_the_devices_own(stage: Scene) ->
     session = await stage.prepare(VOLUME)
     assert await converse(stage, session, says("Hello.")) == ["Hello."]
     offered = {offer.name for offer in stage.llm.asked[-1][1]}
-    assert offered == TEN | REMINDERS | {"audio_speaker_set_volume"}
+    assert offered == BUILT_IN | REMINDERS | {"audio_speaker_set_volume"}
 
 
 async def test_a_call_of_the_servers_tool_is_answered_here_and_the_device_hears_nothing_of_it(stage: Scene) -> None:
@@ -99,7 +99,7 @@ async def test_a_device_keeps_the_names_of_its_own_tools(stage: Scene) -> None:
     assert await stage.spoken() == ["Late."]
     assert outcomes(stage) == ["half past nine"]
     names = [offer.name for offer in stage.llm.asked[-1][1]]
-    assert len(names) == len(set(names)) == len(TEN | REMINDERS) + 1
+    assert len(names) == len(set(names)) == len(BUILT_IN | REMINDERS) + 1
 
 
 async def test_tools_of_both_run_side_by_side_in_one_message(stage: Scene) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fleet.ground.settings import Settings, variable
 from fleet.operations import settings_command
-from fleet.operations.settings_reference import write_reference
+from fleet.operations.settings_reference import LONGEST_CELL, divided, write_reference
 from tests.support.command_line import CommandLine, command_line
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
@@ -31,6 +31,16 @@ def test_the_reference_has_a_row_of_five_cells_for_every_setting() -> None:
     rows = [line for line in write_reference().partition("## The document's")[0].splitlines() if line[:3] == "| `"]
     assert sorted(re.findall(r"`(\w+)`", row)[0] for row in rows) == sorted(map(variable, Settings.model_fields))
     assert {row.count("|") for row in rows} == {6}
+
+
+def test_a_long_meaning_is_divided_between_two_sentences_and_nothing_of_it_is_lost() -> None:
+    short, sentence = "Port of the api. Not 8883.", "A sentence that has about sixty characters, more or less so."
+    assert divided(short) == (short, "")
+    shown, rest = divided(" ".join([sentence] * 5))
+    assert (shown, rest) == (" ".join([sentence] * 3), " ".join([sentence] * 2))
+    assert len(shown) <= LONGEST_CELL < len(f"{shown} {sentence}")
+    endless = "word " * 50 + "end."
+    assert divided(f"{endless} More.") == (endless, "More.")
 
 
 def test_the_command_prints_the_reference_whatever_is_set(fleet: CommandLine) -> None:

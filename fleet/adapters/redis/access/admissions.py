@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.keys import DEVICE_SECONDS, prefix
 from fleet.core.admission import PinMethod, Policy, Verdict
 from fleet.wire.firmware_offer import OFFERS, FirmwareOffer

@@ -1,1 +1,1 @@
-"""Announcements: the clips of their texts, and their deliveries to devices."""
+"""Announcements and reminders: the clips of texts, deliveries to devices, what is due when."""

@@ -8,12 +8,11 @@ from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.access.claims import Claims
 from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.debugging import DebuggedDevices
-from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.traces import FIELDS, TraceStore
-from fleet.adapters.redis.keys import prefix
-from fleet.adapters.redis.sessions.endings import owed_apologies
+from fleet.adapters.redis.keys import owed_apologies, prefix
 
 _SETTLED_SECONDS = 3.0
 _UNKNOWN_SECONDS = 0.5

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, cast
 
 from fleet.adapters.redis.access.admissions import admission_key
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.keys import DEVICE_SECONDS
 
 

@@ -3,13 +3,8 @@
 from dataclasses import dataclass
 
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.keys import DEVICE_SECONDS, prefix
+from fleet.adapters.redis.keys import DEVICE_SECONDS
 from fleet.adapters.redis.shards.owner import Owner
-
-
-def owed_apologies(shard: int) -> str:
-    """Return the name of the set of a shard's devices to which an apology is owed."""
-    return f"{prefix(shard)}sorry"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ import msgspec
 
 from fleet.adapters.redis.access.admissions import admission_key
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.keys import DEVICE_SECONDS, INDEX_SECONDS, SESSION_SECONDS, prefix
-from fleet.adapters.redis.sessions.endings import owed_apologies
+from fleet.adapters.redis.keys import DEVICE_SECONDS, INDEX_SECONDS, SESSION_SECONDS, owed_apologies, prefix
 from fleet.adapters.redis.shards.inbox import Inboxes
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.wire.edge_messages import CloseSessionCommand, EdgeCommand, OpenSessionCommand

@@ -16,7 +16,7 @@ from fleet.roles.control.accounts.cookies import new_secret, session_secret
 from fleet.roles.control.accounts.own_page import check_page, check_privacy
 
 LIFE_SECONDS: Final = 7 * 86_400
-"""A sign-in ends at last, however much it is used."""
+"""The longest life of a sign-in, even if it is used all the time."""
 KEPT_SECONDS: Final = 2.0
 """How long another process of control may accept a sign-in that was ended."""
 _MOST_KEPT = 1_000
@@ -46,7 +46,7 @@ class AccountAccess:
         self._kept: OrderedDict[str, tuple[float, Principal]] = OrderedDict()
 
     async def find(self, request: Request) -> Principal | None:
-        """Return for whom a request's cookie stands; None without a cookie that counts.
+        """Return the account of a request's cookie; None without a cookie that counts.
 
         Raises:
             Problem: The cookie must not be used so (403).

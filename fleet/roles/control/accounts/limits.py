@@ -1,4 +1,4 @@
-"""Wrong passwords: how many are answered, so that none is guessed and nobody is locked out for good.
+"""Wrong passwords: how many are answered, so that none is guessed and nobody is locked out permanently.
 
 A try counts before its password is checked, so that tries at the same time do not pass together.
 """

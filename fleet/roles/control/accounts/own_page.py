@@ -36,7 +36,7 @@ def check_page(request: Request, *, changes: bool) -> None:
     """
     headers = request.headers
     place = headers.get("sec-fetch-site", "same-origin")
-    # "none": somebody opened the address himself, such as that of an export.
+    # "none": the user opened the address directly, such as that of an export.
     is_own = place == "same-origin" or (place == "none" and not changes)
     origins = headers.getlist("origin")
     if is_own and (origins == [own_origin(request)] or not (origins or changes)):

@@ -63,7 +63,7 @@ class EventTail:
         if not self._feed.count:
             newest = (await self._log.ends())[1]
             if not self._feed.count:
-                # Nobody follows, nor joined meanwhile: skip what others stored.
+                # No client follows, and none joined during the read: skip the events stored so far.
                 self._feed.last = newest
                 return []
         return await self._log.after(self._feed.last, _AT_ONCE)

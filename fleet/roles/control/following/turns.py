@@ -55,7 +55,7 @@ class Turns:
         self._free += 1
 
     def _next(self) -> "asyncio.Future[None]":
-        """Return who is first; its token and its tenant go to the end of their lines."""
+        """Return the client that is first; its token and its tenant go to the end of their lines."""
         tenant, tokens = next(iter(self._waiting.items()))
         token, line = next(iter(tokens.items()))
         turn = line.popleft()

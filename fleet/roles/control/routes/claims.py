@@ -1,4 +1,4 @@
-"""`/v1/devices:waiting` and `:claims`: who asks to be let in."""
+"""`/v1/devices:waiting` and `:claims`: devices that wait for admission."""
 
 from fleet.adapters.redis.access.activations import Activations
 from fleet.adapters.redis.access.claims import Claim, Claims

@@ -104,7 +104,7 @@ class ConversationRoutes:
     async def redact(
         self, request: Request, who: Who, conversation: ConversationId, number: ConversationId, body: RedactedLines
     ) -> Response:
-        """Take lines of a turn back for good: here, in its events, and in what the model is told of the turn.
+        """Delete lines of a turn: here, in its events, and in what the model is told of the turn.
 
         What the device remembers of its users stays: see `/devices/{mac}/memory`.
         """

@@ -5,10 +5,10 @@ import asyncio
 from fastapi import Request, Response
 
 from fleet.adapters.redis.access.revocations import Revocations
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.forgetting import erase, has_events
 from fleet.adapters.redis.devices.memories import Memories
-from fleet.adapters.redis.devices.reminders import Reminders
 from fleet.adapters.redis.devices.tenants import DeviceTenants
 from fleet.adapters.redis.sessions.redaction import forget_history
 from fleet.adapters.sql.audit_rows import AuditRows, Origin

@@ -2,7 +2,7 @@
 
 from fastapi import Request, Response
 
-from fleet.adapters.redis.devices.reminders import Reminders
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.core.permissions import MEMORY_READ, MEMORY_WRITE
 from fleet.core.reminders import time_of
 from fleet.roles.control.access import Who

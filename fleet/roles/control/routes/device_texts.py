@@ -98,7 +98,7 @@ class DeviceTextRoutes:
         reply = await self._waiting.until(lambda: self._reply(device, turn), lambda one: one.over, wait)
         if reply.state == "busy":
             raise _busy()
-        # A repeated request is told where the turn is. What was said would outlive its redaction in a kept answer.
+        # A repeated request gets where the turn is, not its words: in a kept answer they would outlive a redaction.
         await keep(self._services.database, request, _answer(who, device, turn, Reply("accepted")))
         return _answer(who, device, turn, reply)
 

@@ -145,7 +145,7 @@ class JobRoutes:
         return await self._steer(request, who, job, "continue", steer)
 
     async def stop(self, request: Request, who: Who, job: JobId) -> Response:
-        """Stop a job for good: devices that were not handed over are cancelled."""
+        """Stop a job; it cannot be continued. Devices that were not handed over are cancelled."""
         answer = await self._steer(request, who, job, "stop", lambda row: _state(row, "stopping", *ACTIVE))
         await take_back(self._database, self._services.store, who.tenant, job)
         return answer

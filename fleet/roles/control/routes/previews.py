@@ -29,7 +29,7 @@ _MOST_NAMED = 30
 
 
 class PreviewRoutes:
-    """Counts what changes of agents, of whom they are given to and of groups would do, and changes nothing."""
+    """Counts what changes of agents, of their assignments and of groups would do, and changes nothing."""
 
     def __init__(self, services: ControlServices, routes: Routes) -> None:
         self._database, self._dry_run = services.database, DeviceDryRun(services)

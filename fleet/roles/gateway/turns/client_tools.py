@@ -8,9 +8,6 @@ from fleet.wire.gateway_tools import LARGEST_TOOLS, TOO_MUCH, BadTool
 from fleet.wire.json_text import json_length
 from fleet.wire.mcp import ToolSpec
 
-LARGEST_OF_ALL = 8 * 1024 * 1024
-"""Characters of JSON of all connections' tools; as objects they take up to 25 times as many bytes. This is enough for
-64 connections of the largest size, which are more than one address may open by default."""
 ALL_FULL = "The tools of all connections together are too many now, come again later"
 _ENTRY = 200
 """Characters that a tool counts in addition to its JSON."""
@@ -61,7 +58,7 @@ class ClientTools:
 
 
 def budgeted(characters: int, tools: int) -> int:
-    """Return the part of `LARGEST_OF_ALL` that tools take."""
+    """Return the part of `resources.LARGEST_OF_ALL` that tools take."""
     return characters + tools * _ENTRY
 
 

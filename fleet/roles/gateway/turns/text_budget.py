@@ -12,8 +12,6 @@ ALWAYS_TAKEN = 32 * 1024
 """Bytes of a text that is accepted even if the budget is used up; it is longer than any spoken question."""
 TEXTS_OF_CONNECTION = 4 * 1024 * 1024 + 8 * ALWAYS_TAKEN
 """Bytes: one message of the largest size with four bytes a character, and eight texts of `ALWAYS_TAKEN`."""
-TEXTS_OF_ALL = 128 * 1024 * 1024
-"""Bytes; more than a quarter of 100 connections can hold, which is what one address may open by default."""
 
 
 class TextBudget:

@@ -17,6 +17,7 @@ from fleet.adapters.redis.devices.notify_faults import NotifyFaults, read_faults
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core.announcement_ways import is_open
 from fleet.core.api_address import api_address
+from fleet.core.text.screen import cut_for_screen
 from fleet.ground.errors import Overloaded, ProviderError, Unavailable
 from fleet.ground.metrics import announcements as counted
 from fleet.roles.worker.announcements.clips import ClipOrders
@@ -29,7 +30,6 @@ from fleet.roles.worker.calls.device_calls import Outcome
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
-from fleet.roles.worker.turns.messages import LONGEST_ALERT
 from fleet.wire.announcements import WAYS, DeviceAnnouncement, Way
 from fleet.wire.clips import ClipDelivery, clip_path
 from fleet.wire.messages import AlertCommand, NotifyCommand
@@ -226,7 +226,7 @@ class AnnouncementDelivery:
 
     async def _alert(self, order: DeviceDelivery, device: DeviceRecord) -> State | None:
         text = order.announcement.text
-        shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
+        shown = cut_for_screen(text)
         await self._deliveries.note(order.shard.owner, order.delivery, "alert")
         try:
             order.shard.publish(order.mac, AlertCommand("", shown), device.dialect)

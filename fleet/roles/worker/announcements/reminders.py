@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from typing import Final
 
-from fleet.adapters.redis.devices.reminders import CLAIM_SECONDS, ClaimedReminder, Reminders, Waiting
+from fleet.adapters.redis.announcements.reminders import CLAIM_SECONDS, ClaimedReminder, Reminders, Waiting
 from fleet.core import reminders as core
 from fleet.core.text.phrases import choose_language
 from fleet.ground.errors import Fenced, FleetError

@@ -25,8 +25,8 @@ from fleet.core.rates import Buckets, Rate
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.worker.calls.call_terms import CallTerms
 from fleet.roles.worker.calls.operator_ends import OperatorEnds
-from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.pending import PendingCalls, wait_for_answer
 from fleet.wire.mcp import ToolResult, clip, parse_result
 from fleet.wire.messages import CallToolCommand, ResponseEvent
 from fleet.wire.operator_calls import IN_SESSION, LATE, OFFLINE

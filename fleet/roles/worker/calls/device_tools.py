@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core.ports import ToolCall, ToolOffer
@@ -22,7 +23,6 @@ from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import initialize_command
 from fleet.roles.worker.sessions.discovery import new_request_id
-from fleet.roles.worker.turns.deadline import TurnDeadline
 from fleet.wire import dialects
 from fleet.wire.messages import CallToolCommand
 
@@ -59,6 +59,12 @@ async def renew_camera_token(resources: WorkerResources, shard: Shard, mac: str,
             shard.publish(mac, fresh, dialect)
 
 
+class SlowCallLimit(Protocol):
+    """The limit of a turn, whose clock stands still during slow calls (`turns.deadline.TurnDeadline`)."""
+
+    def slow_call(self, seconds: float) -> AbstractAsyncContextManager[None]: ...
+
+
 class DeviceTools:
     """The tools of one device during one turn.
 
@@ -66,7 +72,7 @@ class DeviceTools:
         toolbox: The device's tools, under the model's names.
         link: To the device.
         turn: The turn's id, the first half of each call's idempotency key.
-        deadline: Of the turn.
+        deadline: Of the turn; its clock stands still during slow calls.
         seconds: Longest wait for the answer of a tool that is not known to be slow.
         gate: Of the turn; without one every call is made.
     """
@@ -76,7 +82,7 @@ class DeviceTools:
         toolbox: Toolbox,
         link: DeviceLink,
         turn: str,
-        deadline: TurnDeadline,
+        deadline: SlowCallLimit,
         seconds: float,
         gate: ToolGate | None = None,
     ) -> None:

@@ -5,7 +5,7 @@ import asyncio
 from fleet.ground.log import fields
 from fleet.ground.loop_budget import LoopBudget
 from fleet.roles.worker.calls.device_calls import DeviceCalls
-from fleet.roles.worker.calls.pending import PendingCalls
+from fleet.roles.worker.pending import PendingCalls
 from fleet.wire import dialects
 from fleet.wire.json_text import parsing_cost
 from fleet.wire.messages import ResponseEvent

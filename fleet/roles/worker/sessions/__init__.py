@@ -1,1 +1,1 @@
-"""Sessions of devices from hello to goodbye, and the discovery of their tools."""
+"""Sessions of devices from hello to goodbye, their apologies afterwards, and the discovery of their tools."""

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from fleet.adapters.redis.devices.devices import DeviceRecord
 from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.ground.errors import Unavailable
-from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.ownership.shard import Shard
+from fleet.roles.worker.pending import PendingCalls, wait_for_answer
 from fleet.roles.worker.resources import WorkerResources
 from fleet.roles.worker.sessions.camera import initialize_command
 from fleet.roles.worker.sessions.known_lists import KnownList, KnownLists

@@ -14,8 +14,8 @@ from fleet.core.text.phrases import HelloRefusal
 from fleet.ground.errors import Unavailable
 from fleet.roles.worker.ownership.shard import Shard
 from fleet.roles.worker.resources import WorkerResources
+from fleet.roles.worker.sessions.apologies import PAUSE_SECONDS, Apologies
 from fleet.roles.worker.sessions.edge_directory import EdgeDirectory
-from fleet.roles.worker.turns.apologies import PAUSE_SECONDS, Apologies
 from fleet.wire import packet
 from fleet.wire.edge_messages import CloseSessionCommand, OpenSessionCommand
 from fleet.wire.messages import AnswerStopCommand, AudioFormat, GoodbyeCommand, HelloCommand, HelloEvent

@@ -5,7 +5,7 @@ import logging
 
 from fleet.ground.errors import FleetError
 from fleet.roles.worker.ownership.shard import Shard
-from fleet.roles.worker.turns.apologies import Apologies
+from fleet.roles.worker.sessions.apologies import Apologies
 from fleet.wire.messages import GoodbyeCommand
 
 log = logging.getLogger(__name__)

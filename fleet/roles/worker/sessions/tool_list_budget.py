@@ -60,7 +60,7 @@ class GrowingList:
         return bool(self._stored) and self.pages.split() == self._stored
 
     def skip(self, text: bytes) -> bool:
-        """Note a page; return whether it need not be parsed, because a list begins with it and all before it."""
+        """Note a page; return whether it need not be parsed: a stored list begins with the pages so far."""
         number = len(self.digests)
         self.digests += (blake2b(text, digest_size=_DIGEST_BYTES, person=_READING).hexdigest(),)
         if self.tools or len(self.skipped) < number:

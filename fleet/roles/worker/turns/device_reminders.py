@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Literal, TypeVar
 
-from fleet.adapters.redis.devices.reminders import Reminders
+from fleet.adapters.redis.announcements.reminders import Reminders
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.reminders import Moment, ms_of
 from fleet.ground.errors import Fenced, Unavailable

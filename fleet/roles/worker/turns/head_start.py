@@ -33,7 +33,7 @@ class Request:
 
 
 class HeadStart:
-    """Reads the model's first message ahead; nothing of it has an effect, and no call in it runs.
+    """Reads the model's first message ahead; it has no effect, and no call in it runs.
 
     Args:
         llm: The model.

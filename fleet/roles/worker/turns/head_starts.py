@@ -1,4 +1,4 @@
-"""Prepare the answers to utterances that may still go on: nothing of them is written, published or called."""
+"""Prepare the answers to utterances that may still go on, without writing, publishing or calling anything."""
 
 import asyncio
 from collections import deque

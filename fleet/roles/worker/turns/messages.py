@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from fleet.adapters.redis.sessions.sessions import SessionRecord
 from fleet.core.text.emotion import emotion_of
+from fleet.core.text.screen import LONGEST_ALERT, cut_for_screen
 from fleet.core.text.speakable import speakable
 from fleet.ground.errors import Overloaded, Unavailable
 from fleet.roles.worker.ownership.shard import Shard
@@ -13,9 +14,6 @@ from fleet.roles.worker.turns.live import LiveTranscript
 from fleet.wire import dialects
 from fleet.wire.edge_messages import SpeakSentenceCommand
 from fleet.wire.messages import AiMessageCommand, AlertCommand
-
-LONGEST_ALERT = 400
-"""Most characters for a small screen."""
 
 _MOST_CLEANED = 10 * LONGEST_ALERT
 """Most characters of an answer that are cleaned for a screen; much of them may be Markdown and code."""
@@ -121,7 +119,7 @@ class ScreenMessages:
         if self._mode == "pieces" and self.whole.strip():
             self._publish(AiMessageCommand("final", self.whole))
         elif self._mode == "alert" and (text := speakable(self.whole[:_MOST_CLEANED])):
-            shown = text if len(text) <= LONGEST_ALERT else f"{text[: LONGEST_ALERT - 1]}…"
+            shown = cut_for_screen(text)
             face = emotion_of(self.whole) or "neutral"
             self._publish(AlertCommand("", shown, face))
 

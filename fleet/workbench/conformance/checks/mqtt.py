@@ -85,7 +85,7 @@ async def takes_over(context: CheckContext) -> str:
         require(await _closed(first.closed, 5.0), "the first connection is still open 5 s after the second began")
         gone = device.clock() - begun
         await _greet(device)
-        # Whatever is sent a second time comes within this.
+        # A second answer would come within this time.
         await asyncio.sleep(0.5)
         hellos = len(device.messages.find("hello"))
         require(device.mqtt.up, "the second connection was closed too")

@@ -7,7 +7,8 @@ import pytest
 
 from fleet.core.shared_budget import BudgetShare, SharedBudget
 from fleet.ground.tasks import running
-from fleet.roles.gateway.turns.text_budget import ALWAYS_TAKEN, TEXTS_OF_ALL, TEXTS_OF_CONNECTION, TextBudget
+from fleet.roles.gateway.resources import TEXTS_OF_ALL
+from fleet.roles.gateway.turns.text_budget import ALWAYS_TAKEN, TEXTS_OF_CONNECTION, TextBudget
 from fleet.roles.gateway.turns.turn import Choices, Question
 from fleet.roles.gateway.turns.turns import MOST_WAITING, NO_MEMORY, GatewayTurns
 

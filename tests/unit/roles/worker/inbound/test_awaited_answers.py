@@ -3,8 +3,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from fleet.ground.loop_budget import FRAME_BYTES, LoopBudget
-from fleet.roles.worker.calls.pending import PendingCalls
 from fleet.roles.worker.inbound.awaited_answers import AwaitedAnswers
+from fleet.roles.worker.pending import PendingCalls
 from fleet.wire.messages import ResponseEvent
 
 MAC = "aa:bb:cc:dd:ee:ff"

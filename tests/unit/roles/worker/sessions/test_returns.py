@@ -2,8 +2,8 @@ import pytest
 
 from fleet.ground.errors import Unavailable
 from fleet.roles.worker.sessions import returns
+from fleet.roles.worker.sessions.apologies import Apologies
 from fleet.roles.worker.sessions.returns import GRACE_SECONDS, ReturnedDevices
-from fleet.roles.worker.turns.apologies import Apologies
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 

@@ -3,10 +3,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from fleet.core.text.screen import LONGEST_ALERT
 from fleet.core.text.speakable import speakable
 from fleet.ground.errors import Fenced, Overloaded
 from fleet.roles.worker.turns import messages
-from fleet.roles.worker.turns.messages import LONGEST_ALERT, LONGEST_THOUGHT, ScreenMessages
+from fleet.roles.worker.turns.messages import LONGEST_THOUGHT, ScreenMessages
 from tests.support.worker_stage import WorkerStage
 
 

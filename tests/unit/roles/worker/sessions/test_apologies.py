@@ -1,6 +1,6 @@
 import pytest
 
-from fleet.roles.worker.turns.apologies import Apologies
+from fleet.roles.worker.sessions.apologies import Apologies
 from tests.support.virtual_time import elapse
 from tests.support.worker_stage import MAC, WorkerStage
 

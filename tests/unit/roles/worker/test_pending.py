@@ -1,6 +1,6 @@
 import asyncio
 
-from fleet.roles.worker.calls.pending import PendingCalls, wait_for_answer
+from fleet.roles.worker.pending import PendingCalls, wait_for_answer
 
 MAC = "aa:bb:cc:dd:ee:ff"
 GONE = "gone"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from fleet.adapters.redis.announcements import reminders
+from fleet.adapters.redis.announcements.reminders import LOOKED_AT, SHARE, Reminders
 from fleet.adapters.redis.client.store import Store
-from fleet.adapters.redis.devices import reminders
 from fleet.adapters.redis.devices.devices import Devices
-from fleet.adapters.redis.devices.reminders import LOOKED_AT, SHARE, Reminders
 from fleet.adapters.redis.devices.tenants import DeviceTenants
 from fleet.adapters.redis.shards.owner import Owner
 from fleet.core.reminders import MOST

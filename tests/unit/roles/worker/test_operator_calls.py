@@ -13,7 +13,7 @@ from fleet.adapters.redis.shards.operator_calls import MOST_QUEUED, CallRecord, 
 from fleet.core.rates import Rate
 from fleet.ground.tasks import running
 from fleet.roles.worker.calls.device_calls import DeviceCalls, Outcome
-from fleet.roles.worker.calls.operator_calls import AT_ONCE, OperatorCallRunner
+from fleet.roles.worker.operator_calls import AT_ONCE, OperatorCallRunner
 from fleet.wire.messages import ResponseEvent
 from fleet.wire.operator_calls import IN_SESSION, OperatorCall
 from tests.support.announced import announcements
