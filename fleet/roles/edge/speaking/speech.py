@@ -135,6 +135,10 @@ class SpokenAnswer:
                 return None
             await self.changed.wait()
 
+    def pass_over(self) -> None:
+        """Count a sentence without packets as none: it begins with the next one, which must not wait for that."""
+        self._spoken -= 1
+
     def pieces(
         self, sentence: SpeakSentenceCommand, voice: SentenceVoice, downlink: AudioFormat
     ) -> AsyncGenerator[Sequence[bytes], None]:
@@ -221,10 +225,10 @@ async def _speak(
     sender: PacketSender,
 ) -> None:
     clock = asyncio.get_running_loop().time
-    asked_at = clock()
+    asked_at, playout = clock(), speech.playout
     speech.texts[sentence.index] = sentence.text
-    speech.playout.begin_sentence(sentence.index)
-    first = True
+    playout.begin_sentence(sentence.index)
+    earlier, first = playout.sent + playout.waiting, True
     try:
         async with asyncio.timeout(PACKET_SECONDS) as limit:
             async for packets in pieces:
@@ -244,7 +248,9 @@ async def _speak(
                 if ends is None or renewed - ends > PACKET_SECONDS / 8:
                     limit.reschedule(renewed)
     finally:
-        speech.playout.end_sentence()
+        playout.end_sentence()
+        if playout.sent + playout.waiting == earlier:
+            speech.pass_over()
 
 
 def _send(packets: Sequence[bytes], speech: SpokenAnswer, sender: PacketSender) -> None:

@@ -429,10 +429,13 @@ static PyObject *plane_send(PyObject *object, PyObject *const *arguments, Py_ssi
 /* The address of a packet, which is nearly always the same object as that of the packet before. */
 static bool find_address(Channel *channel, PyObject *address)
 {
+	struct sockaddr_in to;
+
 	if (channel->home == address)
 		return true;
-	if (!read_address(address, &channel->to))
+	if (!read_address(address, &to))
 		return false;
+	channel->to = to;
 	Py_XDECREF(channel->home);
 	channel->home = Py_NewRef(address);
 	return true;

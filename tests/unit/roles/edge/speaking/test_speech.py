@@ -60,6 +60,37 @@ async def test_voice_that_falls_silent_ends_the_answer(monkeypatch: pytest.Monke
     assert voice.closed
 
 
+class SparseVoice:
+    """Has audio for some sentences only: the others are in a script that it cannot read."""
+
+    async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[list[bytes], None]:
+        yield [text.encode()] if text.isascii() else []
+
+
+@pytest.mark.parametrize("texts", ["ЖЖЖЖ", "AЖЖЖB", "ЖЖЖAЖЖЖBЖЖЖCDE"])
+async def test_sentences_without_audio_do_not_hold_up_the_answer(texts: str) -> None:
+    spoken = speech.SpokenAnswer("t1")
+    playout = Playout(60, b"silence")
+    spoken.prepare(playout, Counter(), 0.0)
+    for index, text in enumerate(texts):
+        spoken.add(SpeakSentenceCommand(device="d", session="s", turn="t1", index=index, text=text))
+    spoken.end()
+    running = asyncio.get_running_loop().create_task(speech.synthesise(spoken, SparseVoice(), DOWNLINK, Sender()))
+    await elapse(1.0)
+    playout.start(now := 0.0)
+    said: list[object] = []
+    while not said or said[-1] != "stop":
+        now += 1.0
+        assert now < 100, "it is stuck"
+        step = playout.step(now)
+        said += [texts[sentence] for sentence in step.begins]
+        said += ["stop"] if step.stop else []
+        spoken.changed.set()
+        await elapse(0.1)
+    await running
+    assert said == [*texts, "stop"]
+
+
 class BrokenVoice(SlowVoice):
     async def packets(self, text: str, language: str, downlink: AudioFormat) -> AsyncGenerator[list[bytes], None]:
         yield [b"packet"]

@@ -128,6 +128,19 @@ def test_packets_are_sealed_and_sent_wherever_the_device_is(loopback: Loopback) 
 
 
 @pytest.mark.parametrize("loopback", [form for form in NATIVE_FORMS if form], indirect=True)
+@pytest.mark.parametrize("wrong", [(HOST, 65_536), ("::1", 9), ("nowhere", 9)])
+def test_an_address_that_is_none_changes_nothing(loopback: Loopback, wrong: Address) -> None:
+    channel, here = loopback.form.channel(KEY, 7), loopback.device.getsockname()
+    loopback.form.send_packet(channel, b"before", 1, 1, here)
+    with pytest.raises(ValueError, match="no IPv4 address"):
+        loopback.form.send_packet(channel, b"lost", 2, 2, wrong)
+    loopback.form.send_packet(channel, b"after", 3, 3, here)
+    loopback.form.flush()
+    plain = Channel(KEY, 7)
+    assert loopback.hear(2) == [plain.seal(b"before", 1, 1), plain.seal(b"after", 3, 3)]
+
+
+@pytest.mark.parametrize("loopback", [form for form in NATIVE_FORMS if form], indirect=True)
 def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> None:
     plain, channel = Channel(KEY, 7), loopback.form.channel(KEY, 7)
     assert not isinstance(channel, Channel)
