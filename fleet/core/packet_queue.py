@@ -10,11 +10,11 @@ MOST_PACKETS = 1000
 class PacketQueue:
     """The waiting packets of one answer, and its sentences that have not begun."""
 
-    __slots__ = ("_added", "_sentences", "begins_at", "packets")
+    __slots__ = ("_sentences", "added", "begins_at", "packets")
 
     def __init__(self) -> None:
         self.packets: deque[bytes] = deque()
-        self._added = 0
+        self.added = 0
         """Packets so far."""
         self._sentences: deque[tuple[int, int]] = deque()
         """Sentences that have not begun, each after the number of packets before it."""
@@ -32,16 +32,16 @@ class PacketQueue:
     @property
     def sent(self) -> int:
         """Packets that were taken."""
-        return self._added - len(self.packets)
+        return self.added - len(self.packets)
 
     def add(self, packets: Sequence[bytes]) -> None:
         """Add packets, no more than there is `room` for."""
         self.packets.extend(packets)
-        self._added += len(packets)
+        self.added += len(packets)
 
     def add_sentence(self, sentence: int) -> None:
         """Note that the next packet that is added begins a sentence."""
-        self._sentences.append((self._added, sentence))
+        self._sentences.append((self.added, sentence))
         self.begins_at = self._sentences[0][0]
 
     def take_sentences(self) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ of the server share keystream with each other or with the uplink.
 """
 
 import struct
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
@@ -50,22 +50,6 @@ def parse(datagram: bytes) -> Header | None:
     return header if header.length == size else None
 
 
-class PacketCipher(Protocol):
-    """Seals and opens the packets of one session under its key."""
-
-    def open(self, datagram: bytes, /) -> bytes:
-        """Return the payload of a datagram that `parse` accepted."""
-
-    def seal(self, payload: bytes, timestamp: int, sequence: int, /) -> bytes:
-        """Return the datagram of one downlink Opus packet.
-
-        Args:
-            payload: One Opus packet, at most `LARGEST - HEADER` bytes.
-            timestamp: Greater than that of every packet sealed before, at least 1.
-            sequence: Greater than that of every packet sealed before, at least 1.
-        """
-
-
 class Channel:
     """Seals and opens the packets of one session under its key.
 
@@ -84,10 +68,18 @@ class Channel:
         self._sealer = _context(key)
 
     def open(self, datagram: bytes) -> bytes:
+        """Return the payload of a datagram that `parse` accepted."""
         self._opener.reset_nonce(datagram[:HEADER])
         return self._opener.update(datagram[HEADER:])
 
     def seal(self, payload: bytes, timestamp: int, sequence: int) -> bytes:
+        """Return the datagram of one Opus packet.
+
+        Args:
+            payload: One Opus packet, at most `LARGEST - HEADER` bytes.
+            timestamp: In milliseconds.
+            sequence: Greater than that of every packet sealed before, at least 1.
+        """
         header = _HEADER.pack(_TYPE, self._flags, len(payload), self._ssrc, timestamp, sequence)
         self._sealer.reset_nonce(header)
         return header + self._sealer.update(payload)

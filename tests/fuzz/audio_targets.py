@@ -14,6 +14,7 @@ from fleet.wire.messages import AudioFormat
 from fleet.wire.packet import Channel
 from tests.fuzz import damage
 from tests.fuzz.target import Target
+from tests.support.uplink_channel import uplink_channel
 
 KEY, SSRC, FRAME_MS = bytes(range(16)), 0x11223344, 60
 UPLINK = AudioFormat(16_000, FRAME_MS)
@@ -84,7 +85,7 @@ class Witness:
     """Numbers and senders of good packets, as they came."""
 
     def __post_init__(self) -> None:
-        self.stream = UplinkStream(Channel(KEY, SSRC), UPLINK, self.drops, 0.0)
+        self.stream = UplinkStream(uplink_channel(KEY, SSRC), UPLINK, self.drops, 0.0)
 
     def take(self, datagram: bytes, address: tuple[str, int], now: float) -> bool:
         """Hand over one datagram and check all that follows; return whether it was admitted."""

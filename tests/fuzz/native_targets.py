@@ -67,7 +67,7 @@ class Session:
     drops: Counter[str] = field(default_factory=Counter)
 
     def open(self, datagrams: Datagrams) -> None:
-        self.stream = UplinkStream(datagrams.channel(KEY, SSRC), UPLINK, self.drops, 0.0)
+        self.stream = UplinkStream(datagrams.channel(KEY, SSRC, UPLINK.frame_ms), UPLINK, self.drops, 0.0)
 
     def receive(self, datagram: bytes, address: Address, now: float) -> None:
         header = packet.parse(datagram)

@@ -20,9 +20,9 @@ from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire import packet
 from fleet.wire.mqtt.framing import LARGEST_OF_DEVICE, Splitter
 from fleet.wire.mqtt.reader import LARGEST_OF_BROKER, BrokerReader
-from fleet.wire.packet import Channel
 from tests.fuzz.audio_targets import FRAME_MS, KEY, REASONS, SSRC, UPLINK, make_datagrams, seal
 from tests.fuzz.targets import TARGETS
+from tests.support.uplink_channel import uplink_channel
 
 PARSERS_CACHE = 4_000_000
 """Bytes: pydantic keeps up to 16,384 short strings that it has read."""
@@ -46,7 +46,7 @@ def kept_by(work: Callable[[], object]) -> int:
 def flood(count: int) -> object:
     """Return one session's stream and order after so many rounds of hostile datagrams."""
     drops: Counter[str] = Counter()
-    stream, order = UplinkStream(Channel(KEY, SSRC), UPLINK, drops, 0.0), JitterBuffer()
+    stream, order = UplinkStream(uplink_channel(KEY, SSRC), UPLINK, drops, 0.0), JitterBuffer()
     for number in range(count):
         for datagram, address, now in make_datagrams(Random(number)):
             header = packet.parse(datagram)
@@ -65,7 +65,7 @@ def test_a_session_holds_a_few_packets_whatever_it_is_sent() -> None:
 
 def overtaken(count: int) -> object:
     """Return a stream after so many packets of its device, each of which copies from other addresses overtook."""
-    stream = UplinkStream(Channel(KEY, SSRC), UPLINK, Counter(), 0.0)
+    stream = UplinkStream(uplink_channel(KEY, SSRC), UPLINK, Counter(), 0.0)
     device, others = ("192.0.2.1", 4000), [("192.0.2.2", port) for port in range(16)]
     for number in range(1, count + 1):
         datagram = seal(b"\x58" + bytes(1100), number)

@@ -27,7 +27,7 @@ class NativeAir(Air):
         self._listener = self._open()
         self._datagrams = NativeDatagrams(self._listener, Counter())
         self._sockets = {self._listener.getsockname(): self._listener}
-        self.stream = UplinkStream(self._datagrams.channel(KEY, SSRC), STOCK, self.drops, 0.0)
+        self.stream = UplinkStream(self._datagrams.channel(KEY, SSRC, STOCK.frame_ms), STOCK, self.drops, 0.0)
         self.usual = 0
 
     def address(self) -> tuple[str, int]:
@@ -38,12 +38,12 @@ class NativeAir(Air):
 
     def take(self, datagram: bytes, address: tuple[str, int], now: float) -> None:
         self._sockets[address].sendto(datagram, self._listener.getsockname())
-        for item in self._datagrams.read(now):
-            if len(item) == 2:
-                super().take(*item, now)
-            else:
+        for usual, others in self._datagrams.read(now):
+            for _, sequence, _, payload in usual:
                 self.usual += 1
-                self.use(item[1], item[3], now)
+                self.use(sequence, payload, now)
+            for received, sender in others:
+                super().take(received, sender, now)
 
     def _open(self) -> socket.socket:
         opened = self._stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))

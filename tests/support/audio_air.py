@@ -11,6 +11,7 @@ from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire import packet
 from fleet.wire.messages import AudioFormat
 from fleet.wire.packet import Channel
+from tests.support.uplink_channel import uplink_channel
 
 Address = tuple[str, int]
 
@@ -51,7 +52,7 @@ class Air:
 
     def __post_init__(self) -> None:
         uplink = AudioFormat(self.sample_rate, self.frame_ms)
-        self.stream = UplinkStream(Channel(KEY, SSRC), uplink, self.drops, 0.0)
+        self.stream = UplinkStream(uplink_channel(KEY, SSRC), uplink, self.drops, 0.0)
         self.order = JitterBuffer()
 
     @property

@@ -6,7 +6,7 @@ from fleet.core.silence import UNUSED_SECONDS
 from fleet.ground.metrics import audio
 from fleet.roles.edge.listening.detected import DetectedTextFilter
 from fleet.roles.edge.services import EdgeServices
-from fleet.roles.edge.transport.datagrams import Address
+from fleet.roles.edge.transport.datagrams import Address, PlainChannel
 from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.echo import EchoResponder
 from fleet.roles.edge.transport.timer_wheel import Timer
@@ -29,7 +29,7 @@ from fleet.wire.edge_messages import (
     TurnProgressCommand,
 )
 from fleet.wire.messages import AnswerStopCommand, AudioFormat, GoodbyeCommand
-from fleet.wire.packet import Channel, Header
+from fleet.wire.packet import Header
 from fleet.wire.topics import down_topic
 
 log = logging.getLogger(__name__)
@@ -51,8 +51,8 @@ class SessionParts:
     __slots__ = ("aec", "detected", "echo", "native", "return_timer", "stream", "transport", "turn_taking", "uplink")
 
     def __init__(self, opened: OpenSessionCommand, services: EdgeServices, now: float) -> None:
-        channel = services.socket.channel(bytes.fromhex(opened.key), opened.ssrc)
-        self.native = None if isinstance(channel, Channel) else channel
+        channel = services.socket.channel(bytes.fromhex(opened.key), opened.ssrc, opened.downlink_frame_ms)
+        self.native = None if isinstance(channel, PlainChannel) else channel
         uplink = AudioFormat(opened.uplink_rate, opened.uplink_frame_ms)
         self.stream = UplinkStream(channel, uplink, services.counters, now)
         dialect = dialects.find(opened.dialect)

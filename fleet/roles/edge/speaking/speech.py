@@ -228,7 +228,7 @@ async def _speak(
     asked_at, playout = clock(), speech.playout
     speech.texts[sentence.index] = sentence.text
     playout.begin_sentence(sentence.index)
-    earlier, first = playout.sent + playout.waiting, True
+    earlier, first = playout.queue.added, True
     try:
         async with asyncio.timeout(PACKET_SECONDS) as limit:
             async for packets in pieces:
@@ -249,7 +249,7 @@ async def _speak(
                     limit.reschedule(renewed)
     finally:
         playout.end_sentence()
-        if playout.sent + playout.waiting == earlier:
+        if playout.queue.added == earlier:
             speech.pass_over()
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import NamedTuple, Protocol
 
 from fleet.roles.edge.transport.packet_pace import Terms
-from fleet.wire.packet import Channel, PacketCipher
+from fleet.wire.packet import Channel
 
 Address = tuple[str, int]
 
@@ -57,8 +57,71 @@ _NATIVE_DRAIN = 256
 _LARGEST_DATAGRAM = 2048
 
 
-class NativeChannel(PacketCipher, Protocol):
-    """A session's cipher in the native part, which also knows the session's next packet."""
+class DatagramSender(Protocol):
+    """Sends datagrams."""
+
+    def send(self, datagram: bytes, address: Address, /) -> None:
+        """Send one datagram, or drop and count it."""
+
+
+class SessionChannel(Protocol):
+    """Opens the packets of one session's device; numbers, seals and sends those for it."""
+
+    @property
+    def sent(self) -> int:
+        """Number of packets sent."""
+
+    def open(self, datagram: bytes, /) -> bytes:
+        """Return the payload of a datagram that `parse` accepted."""
+
+    def move(self, address: Address, /) -> None:
+        """Send to this address from now on.
+
+        Raises:
+            ValueError: It is no IPv4 address with a port; nothing has changed.
+        """
+
+    def send(self, payload: bytes, /) -> bool:
+        """Send one Opus packet, at the latest with the next flush; return False if no address is known.
+
+        The packet's number is one more than that of the packet before. Its timestamp is that number of frames, in
+        milliseconds. Both are in the nonce, so no two packets share keystream.
+
+        Args:
+            payload: At most `LARGEST - HEADER` bytes.
+        """
+
+
+class PlainChannel(Channel):
+    """In Python.
+
+    Args:
+        key: 16 bytes, fresh for every hello.
+        ssrc: Of the session.
+        frame_ms: Length of the packets that are sent.
+        datagrams: Sends them.
+    """
+
+    def __init__(self, key: bytes, ssrc: int, frame_ms: int, datagrams: DatagramSender) -> None:
+        super().__init__(key, ssrc)
+        self._frame_ms = frame_ms
+        self._datagrams = datagrams
+        self._address: Address | None = None
+        self.sent = 0
+
+    def move(self, address: Address, /) -> None:
+        self._address = address
+
+    def send(self, payload: bytes, /) -> bool:
+        if self._address is None:
+            return False
+        self.sent += 1
+        self._datagrams.send(self.seal(payload, self.sent * self._frame_ms % 2**32, self.sent), self._address)
+        return True
+
+
+class NativeChannel(SessionChannel, Protocol):
+    """A session's channel in the native part, which also knows the session's next packet."""
 
     def expect(self, expected: Expected, /) -> None:
         """Admit the packets that are like this, until another one of this ssrc comes."""
@@ -76,8 +139,8 @@ class NativeChannel(PacketCipher, Protocol):
 class Datagrams(Protocol):
     """The datagrams of one socket."""
 
-    def channel(self, key: bytes, ssrc: int) -> Channel | NativeChannel:
-        """Return the cipher of a session."""
+    def channel(self, key: bytes, ssrc: int, frame_ms: int) -> PlainChannel | NativeChannel:
+        """Return the channel of a session, whose packets for the device have this length."""
 
     def read(self, now: float) -> Iterator[Batch]:
         """Yield batches of together at most about `LARGEST_DRAIN` datagrams, and count them as `received`.
@@ -85,13 +148,8 @@ class Datagrams(Protocol):
         What is not taken from a batch comes with the next call.
         """
 
-    def send(self, datagram: bytes, address: Address) -> None:
+    def send(self, datagram: bytes, address: Address, /) -> None:
         """Send one datagram, at the latest with `flush`; count and drop it if the kernel does not take it."""
-
-    def send_packet(
-        self, channel: PacketCipher, payload: bytes, timestamp: int, sequence: int, address: Address, /
-    ) -> None:
-        """Seal one Opus packet with a channel of this socket (`PacketCipher.seal`) and send it like `send`."""
 
     def flush(self) -> None:
         """Send what waits."""
@@ -114,8 +172,8 @@ class PlainDatagrams:
         # One buffer for all packets: to allocate 2 KB for each costs more than to copy a small packet.
         self._buffer = memoryview(bytearray(_LARGEST_DATAGRAM))
 
-    def channel(self, key: bytes, ssrc: int) -> Channel:
-        return Channel(key, ssrc)
+    def channel(self, key: bytes, ssrc: int, frame_ms: int) -> PlainChannel:
+        return PlainChannel(key, ssrc, frame_ms, self)
 
     def read(self, now: float) -> Iterator[Batch]:
         # The kernel keeps what is not taken.
@@ -142,18 +200,13 @@ class PlainDatagrams:
         finally:
             self._counters["received"] += received
 
-    def send(self, datagram: bytes, address: Address) -> None:
+    def send(self, datagram: bytes, address: Address, /) -> None:
         try:
             self._sendto(datagram, address)
         except BlockingIOError:
             self._counters["send_full"] += 1
         except OSError:
             self._counters["send_failed"] += 1
-
-    def send_packet(
-        self, channel: PacketCipher, payload: bytes, timestamp: int, sequence: int, address: Address, /
-    ) -> None:
-        self.send(channel.seal(payload, timestamp, sequence), address)
 
     def flush(self) -> None:
         """Nothing waits."""
@@ -179,7 +232,6 @@ class NativeDatagrams:
         self._batch: Batch = iter(()), iter(())
         self.channel = self._plane.channel
         self.send = self._plane.send
-        self.send_packet = self._plane.send_packet
         self.close = self._plane.close
 
     def read(self, now: float) -> Iterator[Batch]:

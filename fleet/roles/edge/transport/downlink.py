@@ -8,11 +8,11 @@ from fleet.core.reference import EchoReference
 from fleet.ground.log import fields
 from fleet.roles.edge.agents import SessionAgent
 from fleet.roles.edge.services import EdgeServices
+from fleet.roles.edge.transport.datagrams import SessionChannel
 from fleet.roles.edge.transport.uplink_stream import UplinkStream
 from fleet.wire.dialect import Dialect
 from fleet.wire.edge_messages import OpenSessionCommand
 from fleet.wire.messages import AudioFormat, DeviceCommand
-from fleet.wire.packet import PacketCipher
 from fleet.wire.topics import down_topic
 
 
@@ -22,7 +22,7 @@ class DownlinkTransport:
     Args:
         opened: The session.
         dialect: Encodes commands.
-        channel: Encrypts packets.
+        channel: Seals and sends packets.
         stream: Has the device's address.
         services: Of the edge.
     """
@@ -30,7 +30,6 @@ class DownlinkTransport:
     __slots__ = (
         "_channel",
         "_dialect",
-        "_frame_ms",
         "_send",
         "_services",
         "_stream",
@@ -39,14 +38,13 @@ class DownlinkTransport:
         "loss",
         "opened",
         "reference",
-        "sent",
     )
 
     def __init__(
         self,
         opened: OpenSessionCommand,
         dialect: Dialect,
-        channel: PacketCipher,
+        channel: SessionChannel,
         stream: UplinkStream,
         services: EdgeServices,
     ) -> None:
@@ -55,10 +53,7 @@ class DownlinkTransport:
         self._channel = channel
         self._stream = stream
         self._services = services
-        self._send = services.socket.datagrams.send_packet
-        self._frame_ms = opened.downlink_frame_ms
-        self.sent = 0
-        """Number of packets sent."""
+        self._send = channel.send
         self.agent = SessionAgent(services.agents, services.voice, services.tasks, opened)
         self.interruptible = False
         """Whether the user may interrupt an answer by speaking."""
@@ -90,6 +85,11 @@ class DownlinkTransport:
         return Pacing(lead, loss, SETTLE if clears else 0.0)
 
     @property
+    def sent(self) -> int:
+        """Number of packets sent."""
+        return self._channel.sent
+
+    @property
     def addressed(self) -> bool:
         """Whether the device's address is known."""
         return self._stream.address is not None
@@ -100,15 +100,9 @@ class DownlinkTransport:
 
     def send_packet(self, packet: bytes) -> None:
         """Encrypt and send one Opus packet; do nothing while the device's address is unknown. Only timers call it."""
-        address = self._stream.address
-        if address is None:
-            return
-        self.sent = sequence = self.sent + 1
-        # The timestamp is part of the nonce: it rises with every packet, so that no two packets share keystream.
-        timestamp = sequence * self._frame_ms
-        self._send(self._channel, packet, timestamp, sequence, address)
-        if self.reference:
-            self.reference.note_sent(timestamp, packet)
+        sent = self._send(packet)
+        if self.reference and sent:
+            self.reference.note_sent(self.sent * self.opened.downlink_frame_ms, packet)
 
     def fields(self, turn: str = "") -> AbstractContextManager[None]:
         """Add the session, and the turn if there is one, to all log lines of the block."""

@@ -14,10 +14,9 @@ from contextvars import Context
 from typing import Protocol
 
 from fleet.roles.edge.transport.datagrams import Address as Address
-from fleet.roles.edge.transport.datagrams import Batch, NativeChannel, PlainDatagrams, open_datagrams
+from fleet.roles.edge.transport.datagrams import Batch, NativeChannel, PlainChannel, PlainDatagrams, open_datagrams
 from fleet.roles.edge.transport.stall_detector import StallDetector
 from fleet.roles.edge.transport.timer_wheel import TICK, TimerWheel, tick_of
-from fleet.wire.packet import Channel
 
 log = logging.getLogger(__name__)
 
@@ -93,9 +92,9 @@ class AudioSocket:
     def _is_open(self) -> bool:
         return self._socket.fileno() >= 0
 
-    def channel(self, key: bytes, ssrc: int) -> Channel | NativeChannel:
-        """Return the cipher of a session."""
-        return self.datagrams.channel(key, ssrc)
+    def channel(self, key: bytes, ssrc: int, frame_ms: int) -> PlainChannel | NativeChannel:
+        """Return the channel of a session, whose packets for the device have this length; for timers of the wheel."""
+        return self.datagrams.channel(key, ssrc, frame_ms)
 
     def send(self, datagram: bytes, address: Address) -> None:
         """Send one datagram; count and drop it if the kernel does not take it."""

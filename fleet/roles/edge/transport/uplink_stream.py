@@ -17,14 +17,14 @@ from typing import Final
 
 from fleet.roles.edge.transport.allowance import Allowance
 from fleet.roles.edge.transport.chain import GoodPacket, Packets, Proof
-from fleet.roles.edge.transport.datagrams import Address, Expected, NativeChannel
+from fleet.roles.edge.transport.datagrams import Address, Expected, NativeChannel, PlainChannel
 from fleet.roles.edge.transport.former_address import FormerAddress
 from fleet.roles.edge.transport.proof import COMPARED, Candidates
 from fleet.roles.edge.transport.sequential_test import live_test
 from fleet.roles.edge.transport.track import LIVE_SECONDS, Track
 from fleet.wire import toc
 from fleet.wire.messages import AudioFormat
-from fleet.wire.packet import Channel, Header
+from fleet.wire.packet import Header
 from fleet.wire.replay import UsedNumbers
 
 BEHIND: Final = 8
@@ -63,9 +63,11 @@ class UplinkStream:
         "proved",
     )
 
-    def __init__(self, channel: Channel | NativeChannel, uplink: AudioFormat, drops: Counter[str], now: float) -> None:
+    def __init__(
+        self, channel: PlainChannel | NativeChannel, uplink: AudioFormat, drops: Counter[str], now: float
+    ) -> None:
         self._channel = channel
-        self._native = None if isinstance(channel, Channel) else channel
+        self._native = None if isinstance(channel, PlainChannel) else channel
         self._frame_ms = uplink.frame_ms
         self._drops = drops
         self._allowance = Allowance(uplink.frame_ms, now)
@@ -193,7 +195,7 @@ class UplinkStream:
             self._former.forget()
         elif self.address not in (None, address):
             self._former.leave(self.address, self._track.newest, now)
-        self.address = candidates.home = address
+        self._move(address)
         self._toc = candidates.toc = proof.toc
         packets = [one for one in packets if one[0] not in self._used]
         for sequence, _ in packets:
@@ -215,4 +217,8 @@ class UplinkStream:
         payload = self._channel.open(datagram)
         good = toc.duration_ms(payload) == self._frame_ms and payload[0] == self._toc
         if self._former.goes_on(sequence, now, good=good):
-            self.address = self._candidates.home = address
+            self._move(address)
+
+    def _move(self, address: Address) -> None:
+        self.address = self._candidates.home = address
+        self._channel.move(address)

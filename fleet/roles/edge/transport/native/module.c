@@ -46,9 +46,11 @@ typedef struct {
 	struct usual usual;
 	/* The newest number that Python knows. */
 	uint32_t known;
-	/* Where the last packet was sent, as Python and as the kernel have it. */
-	PyObject *home;
-	struct sockaddr_in to;
+	/* Where the device is; the family is 0 until that is known. */
+	struct sockaddr_in home;
+	/* Of the packets that are sent. */
+	uint32_t frame_ms;
+	uint32_t sent;
 } Channel;
 
 typedef struct {
@@ -61,18 +63,6 @@ static PyObject *refuse(const char *reason)
 {
 	PyErr_SetString(PyExc_ValueError, reason);
 	return NULL;
-}
-
-static bool read_u32(PyObject *number, uint32_t *out)
-{
-	unsigned long value = PyLong_AsUnsignedLong(number);
-
-	if (PyErr_Occurred())
-		return false;
-	if (value > UINT32_MAX)
-		return refuse("more than 32 bits") != NULL;
-	*out = (uint32_t)value;
-	return true;
 }
 
 /* (host, port), as `socket.recvfrom` returns it. */
@@ -99,6 +89,22 @@ static bool read_address(PyObject *address, struct sockaddr_in *out)
 
 /* --- Channel --- */
 
+static void flush(Plane *self)
+{
+	for (unsigned at = 0; at < self->waiting;) {
+		int count = sendmmsg(self->fd, self->out + at, self->waiting - at, MSG_DONTWAIT);
+		if (count < 0) {
+			/* As with sendto: this datagram is dropped, the next one is tried. */
+			self->counts[errno == EAGAIN || errno == EWOULDBLOCK ? SEND_FULL : SEND_FAILED]++;
+			count = 1;
+		}
+		at += (unsigned)count;
+	}
+	for (unsigned at = 0; at < self->waiting; at++)
+		Py_CLEAR(self->sent[at]);
+	self->waiting = 0;
+}
+
 static PyObject *channel_open(PyObject *object, PyObject *datagram)
 {
 	Channel *self = (Channel *)object;
@@ -116,22 +122,46 @@ static PyObject *channel_open(PyObject *object, PyObject *datagram)
 	return PyBytes_FromStringAndSize((char *)payload, size);
 }
 
-static PyObject *channel_seal(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
+static PyObject *channel_move(PyObject *object, PyObject *address)
+{
+	struct sockaddr_in home;
+
+	if (!read_address(address, &home))
+		return NULL;
+	((Channel *)object)->home = home;
+	Py_RETURN_NONE;
+}
+
+static PyObject *channel_send(PyObject *object, PyObject *payload)
 {
 	Channel *self = (Channel *)object;
-	uint8_t datagram[LARGEST_DATAGRAM];
-	char *payload;
+	Plane *plane = self->plane;
+	uint32_t sequence = self->sent + 1;
+	char *bytes;
 	Py_ssize_t size;
-	uint32_t timestamp, sequence;
 
-	if (count != 3)
-		return refuse("seal takes payload, timestamp and sequence");
-	if (PyBytes_AsStringAndSize(arguments[0], &payload, &size) < 0 || !read_u32(arguments[1], &timestamp) ||
-	    !read_u32(arguments[2], &sequence))
+	if (PyBytes_AsStringAndSize(payload, &bytes, &size) < 0)
 		return NULL;
-	if (!packet_seal(self->cipher, self->ssrc, timestamp, sequence, (uint8_t *)payload, (size_t)size, datagram))
+	if (!self->home.sin_family)
+		return Py_NewRef(Py_False);
+	if (!sequence)
+		return refuse("no number is left");
+	if (plane->waiting == BATCH)
+		flush(plane);
+	if (!packet_seal(self->cipher, self->ssrc, sequence * self->frame_ms, sequence, (uint8_t *)bytes, (size_t)size,
+			 plane->sealed[plane->waiting]))
 		return refuse("the payload is too long, or the cipher failed");
-	return PyBytes_FromStringAndSize((char *)datagram, HEADER_SIZE + size);
+	self->sent = sequence;
+	plane->to[plane->waiting] = self->home;
+	plane->out_parts[plane->waiting] = (struct iovec){plane->sealed[plane->waiting], (size_t)size + HEADER_SIZE};
+	plane->waiting++;
+	return Py_NewRef(Py_True);
+}
+
+static PyObject *channel_sent(PyObject *object, void *unused)
+{
+	(void)unused;
+	return PyLong_FromUnsignedLong(((Channel *)object)->sent);
 }
 
 /* Takes the tuple `Expected` of datagrams.py. */
@@ -201,7 +231,6 @@ static void channel_dealloc(PyObject *object)
 	freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
 
 	EVP_CIPHER_CTX_free(self->cipher);
-	Py_XDECREF(self->home);
 	Py_XDECREF((PyObject *)self->plane);
 	release(object);
 	Py_DECREF(type);
@@ -209,7 +238,8 @@ static void channel_dealloc(PyObject *object)
 
 static PyMethodDef channel_methods[] = {
 	{"open", channel_open, METH_O, "Return the payload of a datagram."},
-	{"seal", (PyCFunction)(void (*)(void))channel_seal, METH_FASTCALL, "Return the datagram of a payload."},
+	{"move", channel_move, METH_O, "Send to this address from now on."},
+	{"send", channel_send, METH_O, "Seal the next packet and send it at the next flush; False if no address is known."},
 	{"expect", channel_expect, METH_O, "Say what the next packet looks like that needs no further check."},
 	{"progress", channel_progress, METH_NOARGS, "Return how far the stream has come since Python last knew."},
 	{"stop", channel_stop, METH_NOARGS, "Admit nothing: every packet needs all checks."},
@@ -217,8 +247,14 @@ static PyMethodDef channel_methods[] = {
 	{NULL, NULL, 0, NULL},
 };
 
+static PyGetSetDef channel_attributes[] = {
+	{"sent", channel_sent, NULL, "Number of packets sent.", NULL},
+	{NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyType_Slot channel_slots[] = {
 	{Py_tp_dealloc, channel_dealloc},
+	{Py_tp_getset, channel_attributes},
 	{Py_tp_methods, channel_methods},
 	{0, NULL},
 };
@@ -260,10 +296,10 @@ static PyObject *plane_channel(PyObject *object, PyObject *arguments)
 	Channel *channel;
 	const char *key;
 	Py_ssize_t size;
-	unsigned int ssrc;
+	unsigned int ssrc, frame_ms;
 	PyObject *number;
 
-	if (!PyArg_ParseTuple(arguments, "y#I", &key, &size, &ssrc))
+	if (!PyArg_ParseTuple(arguments, "y#II", &key, &size, &ssrc, &frame_ms))
 		return NULL;
 	if (size != KEY_SIZE || !self->channels)
 		return refuse("a key has 16 bytes");
@@ -272,6 +308,7 @@ static PyObject *plane_channel(PyObject *object, PyObject *arguments)
 		return NULL;
 	channel->plane = (Plane *)Py_NewRef(object);
 	channel->ssrc = ssrc;
+	channel->frame_ms = frame_ms;
 	channel->cipher = cipher_new((const uint8_t *)key);
 	number = PyLong_FromUnsignedLong(ssrc);
 	if (!channel->cipher || !number || PyDict_SetItem(self->channels, number, (PyObject *)channel) < 0) {
@@ -392,22 +429,6 @@ static PyObject *plane_receive(PyObject *object, PyObject *arguments)
 	return batch;
 }
 
-static void flush(Plane *self)
-{
-	for (unsigned at = 0; at < self->waiting;) {
-		int count = sendmmsg(self->fd, self->out + at, self->waiting - at, MSG_DONTWAIT);
-		if (count < 0) {
-			/* As with sendto: this datagram is dropped, the next one is tried. */
-			self->counts[errno == EAGAIN || errno == EWOULDBLOCK ? SEND_FULL : SEND_FAILED]++;
-			count = 1;
-		}
-		at += (unsigned)count;
-	}
-	for (unsigned at = 0; at < self->waiting; at++)
-		Py_CLEAR(self->sent[at]);
-	self->waiting = 0;
-}
-
 static PyObject *plane_send(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
 {
 	Plane *self = (Plane *)object;
@@ -423,47 +444,6 @@ static PyObject *plane_send(PyObject *object, PyObject *const *arguments, Py_ssi
 		return NULL;
 	self->out_parts[self->waiting] = (struct iovec){bytes, (size_t)size};
 	self->sent[self->waiting++] = Py_NewRef(arguments[0]);
-	Py_RETURN_NONE;
-}
-
-/* The address of a packet, which is nearly always the same object as that of the packet before. */
-static bool find_address(Channel *channel, PyObject *address)
-{
-	struct sockaddr_in to;
-
-	if (channel->home == address)
-		return true;
-	if (!read_address(address, &to))
-		return false;
-	channel->to = to;
-	Py_XDECREF(channel->home);
-	channel->home = Py_NewRef(address);
-	return true;
-}
-
-static PyObject *plane_send_packet(PyObject *object, PyObject *const *arguments, Py_ssize_t count)
-{
-	Plane *self = (Plane *)object;
-	State *state = PyModule_GetState(PyType_GetModule(Py_TYPE(object)));
-	Channel *channel;
-	char *payload;
-	Py_ssize_t size;
-	uint32_t timestamp, sequence;
-
-	if (count != 5 || !PyObject_TypeCheck(arguments[0], (PyTypeObject *)state->channel_type))
-		return refuse("send_packet takes channel, payload, timestamp, sequence and address");
-	channel = (Channel *)arguments[0];
-	if (PyBytes_AsStringAndSize(arguments[1], &payload, &size) < 0 || !read_u32(arguments[2], &timestamp) ||
-	    !read_u32(arguments[3], &sequence) || !find_address(channel, arguments[4]))
-		return NULL;
-	if (self->waiting == BATCH)
-		flush(self);
-	if (!packet_seal(channel->cipher, channel->ssrc, timestamp, sequence, (uint8_t *)payload, (size_t)size,
-			 self->sealed[self->waiting]))
-		return refuse("the payload is too long, or the cipher failed");
-	self->to[self->waiting] = channel->to;
-	self->out_parts[self->waiting] = (struct iovec){self->sealed[self->waiting], (size_t)size + HEADER_SIZE};
-	self->waiting++;
 	Py_RETURN_NONE;
 }
 
@@ -518,11 +498,9 @@ static void plane_dealloc(PyObject *object)
 }
 
 static PyMethodDef plane_methods[] = {
-	{"channel", plane_channel, METH_VARARGS, "Return the channel of a key and an ssrc."},
+	{"channel", plane_channel, METH_VARARGS, "Return the channel of a key, an ssrc and a frame's length."},
 	{"receive", plane_receive, METH_VARARGS, "Return the usual packets and the other datagrams that came, at most so many."},
 	{"send", (PyCFunction)(void (*)(void))plane_send, METH_FASTCALL, "Send a datagram at the next flush."},
-	{"send_packet", (PyCFunction)(void (*)(void))plane_send_packet, METH_FASTCALL,
-	 "Seal a payload and send it at the next flush."},
 	{"flush", plane_flush, METH_NOARGS, "Send what waits."},
 	{"counts", plane_counts, METH_NOARGS, "Return what was dropped since the last call, None if nothing was."},
 	{"close", plane_close, METH_NOARGS, "Forget the socket and all channels."},

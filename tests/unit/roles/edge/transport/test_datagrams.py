@@ -16,6 +16,7 @@ from tests.support.datagram_arrival import deliver
 from tests.support.socket_forms import NATIVE_FORMS
 
 KEY = bytes(range(16))
+FRAME_MS = 60
 IN_TIME: Terms = (1.0, 0.05, 0.2)
 EARLY: Terms = (1.3, 0.05, 0.2)
 """A packet at 1.0 comes too early."""
@@ -39,7 +40,7 @@ class Loopback:
     def hear(self, count: int) -> list[bytes]:
         """Return what reaches the device, when so many datagrams have."""
         self.device.settimeout(240.0)
-        return [self.device.recv(99) for _ in range(count)]
+        return [self.device.recv(2048) for _ in range(count)]
 
     def read(self, now: float = 0.0) -> list[bytes | Usual]:
         """Return the datagrams that came, and what their stream expected."""
@@ -105,44 +106,51 @@ def test_what_cannot_be_sent_is_counted_and_costs_no_other_one(loopback: Loopbac
     assert loopback.counters == {"send_failed": 1}
 
 
-def test_both_forms_seal_and_open_alike(loopback: Loopback) -> None:
-    plain, channel = Channel(KEY, 7), loopback.form.channel(KEY, 7)
-    for size in (0, 1, 200, 1184):
-        sealed = channel.seal(bytes(size), 960, 16)
-        assert sealed == plain.seal(bytes(size), 960, 16)
-        assert channel.open(sealed) == bytes(size)
-
-
-def test_packets_are_sealed_and_sent_wherever_the_device_is(loopback: Loopback) -> None:
-    plain, channel, here = Channel(KEY, 7), loopback.form.channel(KEY, 7), loopback.device.getsockname()
-    sent = [(bytes(number % 9 + 1), 60 * number, number) for number in range(1, 151)]
-    for packet in sent:
-        loopback.form.send_packet(channel, *packet, here)
+def test_packets_are_numbered_sealed_and_sent_wherever_the_device_is(loopback: Loopback) -> None:
+    plain, channel = Channel(KEY, 7), loopback.form.channel(KEY, 7, FRAME_MS)
+    assert not channel.send(b"nowhere") and channel.sent == 0
+    channel.move(loopback.device.getsockname())
+    payloads = [bytes(size) for size in (0, 1, 200, 1184)] * 40
+    assert all(channel.send(payload) for payload in payloads)
     loopback.form.flush()
-    assert loopback.hear(len(sent)) == [plain.seal(*packet) for packet in sent]
-    loopback.form.send_packet(channel, b"elsewhere", 1, 151, (HOST, 9))
-    loopback.form.send(b"between", here)
-    loopback.form.send_packet(channel, b"back", 1, 152, loopback.device.getsockname())
+    heard = loopback.hear(len(payloads))
+    assert heard == [plain.seal(payload, FRAME_MS * number, number) for number, payload in enumerate(payloads, 1)]
+    assert [channel.open(datagram) for datagram in heard] == payloads
+    channel.move((HOST, 9))
+    channel.send(b"elsewhere")
+    loopback.form.send(b"between", loopback.device.getsockname())
+    channel.move(loopback.device.getsockname())
+    channel.send(b"back")
     loopback.form.flush()
-    assert loopback.hear(2) == [b"between", plain.seal(b"back", 1, 152)]
+    assert channel.sent == len(payloads) + 2
+    assert loopback.hear(2) == [b"between", plain.seal(b"back", FRAME_MS * channel.sent, channel.sent)]
 
 
 @pytest.mark.parametrize("loopback", [form for form in NATIVE_FORMS if form], indirect=True)
 @pytest.mark.parametrize("wrong", [(HOST, 65_536), ("::1", 9), ("nowhere", 9)])
 def test_an_address_that_is_none_changes_nothing(loopback: Loopback, wrong: Address) -> None:
-    channel, here = loopback.form.channel(KEY, 7), loopback.device.getsockname()
-    loopback.form.send_packet(channel, b"before", 1, 1, here)
-    with pytest.raises(ValueError, match="no IPv4 address"):
-        loopback.form.send_packet(channel, b"lost", 2, 2, wrong)
-    loopback.form.send_packet(channel, b"after", 3, 3, here)
+    channel = loopback.form.channel(KEY, 7, FRAME_MS)
+    for expected in (False, True):
+        with pytest.raises(ValueError, match="no IPv4 address"):
+            channel.move(wrong)
+        assert channel.send(b"packet") is expected
+        channel.move(loopback.device.getsockname())
     loopback.form.flush()
-    plain = Channel(KEY, 7)
-    assert loopback.hear(2) == [plain.seal(b"before", 1, 1), plain.seal(b"after", 3, 3)]
+    assert loopback.hear(1) == [Channel(KEY, 7).seal(b"packet", FRAME_MS, 1)]
+
+
+@pytest.mark.parametrize("loopback", [form for form in NATIVE_FORMS if form], indirect=True)
+def test_what_no_datagram_holds_takes_no_number(loopback: Loopback) -> None:
+    channel = loopback.form.channel(KEY, 7, FRAME_MS)
+    channel.move(loopback.device.getsockname())
+    with pytest.raises(ValueError, match="too long"):
+        channel.send(bytes(2048))
+    assert channel.sent == 0
 
 
 @pytest.mark.parametrize("loopback", [form for form in NATIVE_FORMS if form], indirect=True)
 def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> None:
-    plain, channel = Channel(KEY, 7), loopback.form.channel(KEY, 7)
+    plain, channel = Channel(KEY, 7), loopback.form.channel(KEY, 7, FRAME_MS)
     assert not isinstance(channel, Channel)
 
     def packet(sequence: int, first: int = 0x58, flags: int = 0) -> bytes:
