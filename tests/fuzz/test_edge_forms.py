@@ -62,8 +62,8 @@ class Form(Stage):
         made = {ssrc: one._made.stream for ssrc, one in sessions.items() if one._made}
         return {
             "counters": dict(self.edge.counters),
-            # In any order: of the packets of a tick the usual ones of all sessions come first. That each session keeps its
-            # order is in native_targets.py.
+            # In any order: of the packets of a tick the usual ones of all sessions come first. Each session keeps its
+            # order (native_targets.py).
             "heard": sorted(self.audio_input.seen),
             "orders": self.orders,
             "posted": [(event.kind, event.session) for event in self.posted],
