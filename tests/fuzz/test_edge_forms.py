@@ -8,9 +8,10 @@ import asyncio
 import json
 import socket
 import struct
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -23,6 +24,8 @@ from tests.support.edge_stage import Stage, settle
 from tests.support.virtual_time import VirtualTimeLoop
 
 pytestmark = pytest.mark.skipif(not has_native(), reason="the native part is not built")
+
+T = TypeVar("T")
 
 HOST = "127.0.0.1"
 _SENDERS, _DEVICES, _HISTORIES = 4, 3, 10
@@ -57,27 +60,36 @@ class Form(Stage):
                     break
 
     def state(self) -> dict[str, object]:
-        """Return all that may not depend on the form; addresses are those of different sockets."""
+        """Return all that may not depend on the form, of each session in its order; the order among sessions may.
+
+        Addresses are those of different sockets.
+        """
         sessions = self.edge._registry.by_ssrc
         made = {ssrc: one._made.stream for ssrc, one in sessions.items() if one._made}
         return {
             "counters": dict(self.edge.counters),
-            # In any order: of the packets of a tick the usual ones of all sessions come first. Each session keeps its
-            # order (native_targets.py).
-            "heard": sorted(self.audio_input.seen),
-            "orders": self.orders,
-            "posted": [(event.kind, event.session) for event in self.posted],
-            "sent": self.got,
+            "heard": _by(lambda packet: packet[2:3] if len(packet) > 3 else packet, self.audio_input.seen),
+            "orders": _by(lambda order: order["topic"], self.orders),
+            "posted": _by(lambda event: event[1], [(event.kind, event.session) for event in self.posted]),
+            "sent": [_by(lambda datagram: datagram[4:8], got) for got in self.got],
             "sessions": sorted(sessions),
             "newest": {ssrc: stream.newest for ssrc, stream in made.items()},
             "next": {ssrc: stream.expected and stream.expected[1:] for ssrc, stream in made.items()},
         }
 
 
+def _by(key: Callable[[T], Hashable], items: Iterable[T]) -> dict[Hashable, list[T]]:
+    grouped: dict[Hashable, list[T]] = {}
+    for item in items:
+        grouped.setdefault(key(item), []).append(item)
+    return grouped
+
+
 class Speaker:
     """A device: what it knows of its session, and what it has sent."""
 
     def __init__(self, number: int) -> None:
+        self.number = number
         self.mac = f"aa:bb:cc:dd:ee:0{number}"
         self.sender = number
         self.session = self.turn = self.sequence = self.ssrc = 0
@@ -160,7 +172,7 @@ class History:
         for _ in range(self.random.choice((1, 2, 6, 40))):
             for who in (one, other) if self.random.random() < 0.3 else (one,):
                 who.sequence += self.random.choice((1,) * 60 + (0, 2, 5))
-                payload = bytes((who.first, self.random.choice((12, 230)))) + self.random.randbytes(9)
+                payload = bytes((who.first, self.random.choice((12, 230)), who.number)) + self.random.randbytes(9)
                 who.sent = [*who.sent, who.seal(payload, who.sequence)][-40:]
                 self.send(who.sender, who.sent[-1])
             if self.random.random() < 0.5:
@@ -169,7 +181,7 @@ class History:
     def attack(self, one: Speaker, other: Speaker) -> None:
         random, sent = self.random, one.sent or [b"x"]
         sender = random.choice((one.sender, random.randrange(_SENDERS)))
-        payload = bytes((one.first,)) + random.randbytes(9)
+        payload = bytes((one.first, 12, one.number)) + random.randbytes(9)
         forged = random.choice(sent)[:4] + other.ssrc.to_bytes(4) + random.choice(sent)[8:]
         for _ in range(random.choice((1, 5, 30))):
             ahead = random.choice((0, 1, 1, 2))

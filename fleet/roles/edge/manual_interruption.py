@@ -69,6 +69,9 @@ class ManualInterruption:
 
     def check(self, now: float) -> None:
         """Send `tts stop` to a device that waits in its speaking state for the end of an interrupted answer."""
+        # An apology that is spoken meanwhile ends with a `tts stop` of its own, and one before that would cut it off.
+        if self._turns.downlink.speaking:
+            return
         if now - max(self._cut_at, self._uplink.burst.at) > MICROPHONE_OFF_SECONDS:
             self.reset()
             self._turns.downlink.stop()

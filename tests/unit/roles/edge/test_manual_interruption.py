@@ -98,6 +98,21 @@ async def test_a_device_that_speaks_in_silence_after_its_press_is_freed_and_told
         assert stage.voice.spoken[-1] == phrase("not_heard", "en")
 
 
+async def test_an_apology_into_a_press_without_sound_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manual_interruption, "MICROPHONE_OFF_SECONDS", 0.0)
+    async with on_stage() as stage:
+        device = await answering(stage)
+        stage.voice.packets_each = 20
+        await stage.listen("manual")
+        session(stage).recover()
+        sorry = phrase("interrupted", "en").encode()
+        await stage.until(lambda: sum(sorry in packet for packet in device.audio()) >= 2)
+        stage.pass_time(1.0)
+        assert stage.told()[-2:] == ["start", "sentence_start"]
+        await stage.told_at_least("start", "sentence_start", "start", "sentence_start", "stop")
+        assert sum(sorry in packet for packet in device.audio()) == 20
+
+
 async def test_a_press_that_is_heard_is_never_told_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     async with on_stage() as stage:
         device = await answering(stage)
