@@ -6,6 +6,7 @@ The native part decrypts too. It admits the usual packet by itself: the next one
 address, with its first byte (`UplinkStream.expected`). All other packets come to Python as they were received.
 """
 
+import logging
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from typing import NamedTuple, Protocol
 
 from fleet.roles.edge.transport.packet_pace import Terms
 from fleet.wire.packet import Channel
+
+log = logging.getLogger(__name__)
 
 Address = tuple[str, int]
 
@@ -50,6 +53,8 @@ Batch = tuple[Iterator[Usual], Iterator[Received]]
 """What came together. The usual packets of a stream come before its others: after another one the native part admits
 nothing of this stream until the session has taken it."""
 
+INTERFACE = 2
+"""What the native part must say: it is a distribution of its own, and may be of another version."""
 LARGEST_DRAIN = 1024
 """Packets taken a tick: an unbounded drain starves the loop above 100,000 packets a second."""
 _NATIVE_DRAIN = 256
@@ -260,14 +265,23 @@ class NativeDatagrams:
 
 
 def open_datagrams(opened: socket.socket, counters: Counter[str], *, native: bool) -> Datagrams:
-    """Return the native form if it is wanted and installed, else the one in Python."""
-    return (NativeDatagrams if native and has_native() else PlainDatagrams)(opened, counters)
+    """Return the native form if it is wanted and fits, else the one in Python."""
+    if not native or (interface := _native_interface()) is None:
+        return PlainDatagrams(opened, counters)
+    if interface != INTERFACE:
+        log.warning("native part does not fit, Python reads and writes", extra={"has": interface, "wants": INTERFACE})
+        return PlainDatagrams(opened, counters)
+    return NativeDatagrams(opened, counters)
 
 
 def has_native() -> bool:
-    """Return whether the native part is installed."""
+    """Return whether a native part is installed that fits."""
+    return _native_interface() == INTERFACE
+
+
+def _native_interface() -> int | None:
+    """Return the interface of the native part, 0 if it does not say; None if it is not installed."""
     try:
-        import_module("fleet_native")
+        return int(getattr(import_module("fleet_native"), "INTERFACE", 0))
     except ImportError:
-        return False
-    return True
+        return None

@@ -14,6 +14,8 @@
 
 #include "stream.h"
 
+/* Raise it with every change of what Python calls or gets: fleet/roles/edge/transport/datagrams.py has the same. */
+#define INTERFACE 2
 /* Datagrams a system call. */
 #define BATCH 64
 #define HOST_SIZE 16
@@ -525,6 +527,8 @@ static int execute(PyObject *made)
 	if (!plane || !state->channel_type || PyModule_AddObjectRef(made, "Plane", plane) < 0)
 		return -1;
 	Py_DECREF(plane);
+	if (PyModule_AddIntConstant(made, "INTERFACE", INTERFACE) < 0)
+		return -1;
 	return PyModule_AddObjectRef(made, "Channel", state->channel_type);
 }
 

@@ -1,14 +1,16 @@
 """Both forms of reading and writing datagrams. Where the native part is missing, the one in Python alone is tested."""
 
 import socket
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from fleet.roles.edge.transport import datagrams
-from fleet.roles.edge.transport.datagrams import Address, Datagrams, Expected, Usual, open_datagrams
+from fleet.roles.edge.transport.datagrams import Address, Datagrams, Expected, PlainDatagrams, Usual, open_datagrams
 from fleet.roles.edge.transport.packet_pace import Terms
 from fleet.wire.packet import Channel
 from tests.fuzz.native_targets import HOST, check_batches, make_batches
@@ -197,6 +199,17 @@ def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> 
         end()
         loopback.send(packet(5))
         assert loopback.read(1.0) == [packet(5)]
+
+
+@pytest.mark.parametrize("said", [{}, {"INTERFACE": datagrams.INTERFACE - 1}])
+def test_a_native_part_of_another_version_is_left_alone_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, said: dict[str, int]
+) -> None:
+    monkeypatch.setitem(sys.modules, "fleet_native", SimpleNamespace(**said))
+    assert not datagrams.has_native()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        assert isinstance(open_datagrams(opened, Counter(), native=True), PlainDatagrams)
+    assert "native part does not fit" in caplog.text
 
 
 @pytest.mark.parametrize("native", [form for form in NATIVE_FORMS if form])
