@@ -69,44 +69,43 @@ class _Gap:
         return before or (begins and not self._doubtful)
 
 
-class _Before:
+class _Before(list[bytes]):
     """The frames in front of an utterance.
 
     Args:
         ms: Audio that may be needed.
     """
 
-    __slots__ = ("_frames", "_most", "_needed")
+    __slots__ = ("_needed", "most")
 
     def __init__(self, ms: float) -> None:
-        self._frames: list[bytes] = []
-        self._most = 1
-        """Frames that may be there: to measure them each time costs more."""
+        super().__init__()
         self._needed = ms * BYTES_PER_MS
+        self.most = 1
+        """Frames that may be here: to measure them each time costs more."""
 
-    def add(self, pcm: bytes) -> None:
+    def keep(self, pcm: bytes) -> None:
         """Keep a frame."""
-        self._frames.append(pcm)
-        if len(self._frames) >= self._most:
-            self._forget()
+        self.append(pcm)
+        if len(self) >= self.most:
+            self.forget()
 
     def take(self, ms: float) -> list[bytes]:
         """Return the frames of the last so many milliseconds; forget all."""
-        frames, self._frames = self._frames, []
-        first = len(frames)
+        first = len(self)
         while first and ms > 0:
             first -= 1
-            ms -= len(frames[first]) / BYTES_PER_MS
-        return frames[first:]
+            ms -= len(self[first]) / BYTES_PER_MS
+        taken = self[first:]
+        self.clear()
+        return taken
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Forget what is certainly not needed, however long each frame is."""
-        sizes = list(map(len, self._frames))
+        sizes = list(map(len, self))
         longest = max(sizes)
-        del self._frames[: max(0, int((sum(sizes) - self._needed) / longest))]
-        self._most = max(len(self._frames), int(self._needed / longest)) + max(
-            1, int(_FORGET_MS * BYTES_PER_MS / longest)
-        )
+        del self[: max(0, int((sum(sizes) - self._needed) / longest))]
+        self.most = max(len(self), int(self._needed / longest)) + max(1, int(_FORGET_MS * BYTES_PER_MS / longest))
 
 
 class UtteranceCollector:
@@ -182,7 +181,11 @@ class UtteranceCollector:
         endpoint = self._endpoint
         if self.recording or speech >= START or endpoint is None or endpoint.window:
             return False
-        self._before.add(pcm)
+        # What `keep` does, without its call.
+        before = self._before
+        before.append(pcm)
+        if len(before) >= before.most:
+            before.forget()
         return True
 
     def add(self, pcm: bytes, speech: float, now: float) -> Collected:
@@ -192,7 +195,7 @@ class UtteranceCollector:
             return self._add_pressed(pcm, speech, ms, now)
         event = self._endpoint.step(speech, ms)
         if not self.recording:
-            self._before.add(pcm)
+            self._before.keep(pcm)
             if not isinstance(event, Started):
                 return False
             self._begin(event, now)

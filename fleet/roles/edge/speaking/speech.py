@@ -235,14 +235,12 @@ async def _speak(
                 if first and packets and sentence.index == 0:
                     _note_first_audio(clock() - asked_at)
                 first = first and not packets
-                at = 0
-                while at < len(packets):
-                    if not speech.playout.queue.room:
-                        limit.reschedule(None)
-                        await speech.wait_for_room()
-                    part = packets[at : at + speech.playout.queue.room]
-                    _send(part, speech, sender)
-                    at += len(part)
+                while len(packets) > (room := playout.queue.room):
+                    _send(packets[:room], speech, sender)
+                    packets = packets[room:]
+                    limit.reschedule(None)
+                    await speech.wait_for_room()
+                _send(packets, speech, sender)
                 renewed, ends = clock() + PACKET_SECONDS, limit.when()
                 # Not for every piece: to set the timer again costs as much as to send a packet.
                 if ends is None or renewed - ends > PACKET_SECONDS / 8:

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleet.core.endpointing import LONGEST_MS
 from fleet.roles.edge.listening.utterance_collector import BYTES_PER_MS, PausedUtterance, Utterance, UtteranceCollector
@@ -94,3 +96,23 @@ def test_a_lost_frame_alone_is_no_pause(endpoint_ms: int | None, after: float, p
     assert isinstance(collector.add(frame(0), after, 0.0), PausedUtterance) is paused
     assert isinstance(collector.add(frame(11), LOUD, 0.0), bool)
     assert isinstance(collector.add(frame(12), QUIET, 0.0), PausedUtterance)
+
+
+@given(st.lists(st.tuples(st.sampled_from([QUIET, QUIET, 0.4, LOUD]), st.sampled_from([20, 60])), max_size=150))
+def test_silence_that_is_taken_by_itself_changes_nothing(frames: list[tuple[float, int]]) -> None:
+    whole, quick = UtteranceCollector(300, 180), UtteranceCollector(300, 180)
+    for number, (speech, ms) in enumerate(frames):
+        pcm = number.to_bytes(2, "little") * (ms * BYTES_PER_MS // 2)
+        expected = whole.add(pcm, speech, float(number))
+        assert (False if quick.add_silence(pcm, speech) else quick.add(pcm, speech, float(number))) == expected
+        assert quick.recording == whole.recording
+
+
+@pytest.mark.parametrize("sounds", [[(QUIET, 60)], [(LOUD, 20), (QUIET, 60), (QUIET, 60)]])
+def test_what_is_no_utterance_is_forgotten(sounds: list[tuple[float, int]]) -> None:
+    collector = UtteranceCollector(300)
+    for number in range(2000):
+        speech, ms = sounds[number % len(sounds)]
+        pcm = bytes(ms * BYTES_PER_MS)
+        assert collector.add_silence(pcm, speech) or collector.add(pcm, speech, 0.0) is False
+    assert len(collector._before) < 40
