@@ -10,6 +10,7 @@ from fleet.workbench.cluster.check.judge import Verdict
 from fleet.workbench.cluster.check.run import CheckOptions, check
 from fleet.workbench.conformance.own_server import steered
 from fleet.workbench.local_servers import module_command
+from tests.support.forked_programs import fork_programs
 from tests.support.patience import lengthen
 from tests.support.patient_module import COMMAND
 from tests.support.sim_stage import patient
@@ -33,6 +34,7 @@ def calm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let users, devices and processes wait longer for each other: only what gets lost counts."""
     lengthen(monkeypatch, WAITS)
     monkeypatch.setattr(module_command, "RUN_MODULE", COMMAND)
+    fork_programs(monkeypatch)
     monkeypatch.setattr(run, "_PROFILE", patient(run._PROFILE))
     monkeypatch.setattr(
         run, "steered", lambda models: {**steered(models), **MODELS, "lease_seconds": 30.0, "drain_seconds": 60.0}
