@@ -1,6 +1,7 @@
 """Python modules that `asyncio` starts as programs, forked from a process that has imported them (`preloaded`).
 
-A benchmark starts five to ten of them, and each would import for half a second of a core or a whole one.
+A benchmark starts five to ten of them, and each would import for half a second of a core or a whole one. What they
+start by themselves is forked from the same process.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -20,6 +22,8 @@ from tests.support.patient_module import COMMAND, run
 
 _PDEATHSIG = 1
 _START = asyncio.create_subprocess_exec
+_SERVER = vars(vars(forkserver)["_forkserver"])
+"""What this process knows of the process that forks."""
 
 
 def fork_programs(patch: pytest.MonkeyPatch) -> None:
@@ -51,7 +55,8 @@ class ForkedProgram:
                 reading, writing = CONTEXT.Pipe(duplex=False)
                 inside[number], outside[number] = (writing, reading) if number else (reading, writing)
         both = streams.get("stderr") == asyncio.subprocess.STDOUT
-        arguments = (self._words, self._environment, inside, both, self._session)
+        forkserver.ensure_running()
+        arguments = (_SERVER["_forkserver_address"], self._words, self._environment, inside, both, self._session)
         self._process = CONTEXT.Process(target=_run, args=arguments)
         self._process.start()
         assert self._process.pid
@@ -99,7 +104,7 @@ class ForkedProgram:
 
 
 async def _start(*command: str, **options: Any) -> Any:
-    found = _module_of(command)
+    found = _module_of(command, options.get("env") or os.environ)
     if found is None:
         return await _START(*command, **options)
     words, environment = found
@@ -108,12 +113,12 @@ async def _start(*command: str, **options: Any) -> Any:
     return program
 
 
-def _module_of(command: Sequence[str]) -> tuple[list[str], dict[str, str]] | None:
+def _module_of(command: Sequence[str], outside: Mapping[str, str]) -> tuple[list[str], dict[str, str]] | None:
     """Return the words and the environment of a command that runs a module through `patient_module`."""
     at = next((at for at in range(len(command)) if tuple(command[at : at + 3]) == COMMAND), None)
     if at is None:
         return None
-    environment, before = dict(os.environ), list(command[:at])
+    environment, before = dict(outside), list(command[:at])
     if "--" in before:  # of setpriv
         before = before[before.index("--") + 1 :]
     words = iter(before[1:])
@@ -135,7 +140,12 @@ def _file(connection: Connection, mode: str) -> Any:
 
 
 def _run(
-    words: list[str], environment: dict[str, str], streams: dict[int, Connection], both: bool, session: bool
+    address: str,
+    words: list[str],
+    environment: dict[str, str],
+    streams: dict[int, Connection],
+    both: bool,
+    session: bool,
 ) -> None:
     if session:
         os.setsid()
@@ -149,6 +159,9 @@ def _run(
     sys.stdin = os.fdopen(0, closefd=False)
     os.environ.clear()
     os.environ.update(environment)
+    # It is no child of this process, and lives as long as the tests.
+    _SERVER.update(_forkserver_address=address, ensure_running=lambda: None)
+    asyncio.create_subprocess_exec = _start
     if words[0] != "fleet":
         # It runs as the main module, anew.
         sys.modules.pop(words[0], None)

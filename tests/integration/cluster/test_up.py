@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -15,9 +14,16 @@ from fleet.ground.settings import Settings, variable
 from fleet.workbench.cluster.control import is_running
 from fleet.workbench.conformance.own_server import steered
 from fleet.workbench.conformance.steering.server import Steering
+from tests.support.forked_programs import fork_programs
+from tests.support.patient_module import COMMAND
 
 LIMIT = 480
 UP = "it is up"
+
+
+@pytest.fixture(autouse=True)
+def _programs_are_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    fork_programs(monkeypatch)
 
 
 class Command:
@@ -56,7 +62,7 @@ async def command(*words: str, data: Path, settings: dict[str, str] | None = Non
     known = {variable(name) for name in Settings.model_fields}
     outside = {name: value for name, value in os.environ.items() if name not in known}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.support.patient_module"),
+        *COMMAND,
         *("fleet.workbench.cluster", *words, "--data", str(data)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from fleet.workbench.cluster.cluster import Cluster, Restart, run_cluster
 from fleet.workbench.cluster.options import ROLES, ClusterOptions, Role, process_counts
 from fleet.workbench.conformance.own_server import steered
 from fleet.workbench.conformance.steering.voice import MARKS
+from fleet.workbench.local_servers.module_command import module_command
 from fleet.workbench.local_servers.mosquitto import until_accepting
 from fleet.workbench.local_servers.ports import LOOPBACK, choose
 from fleet.workbench.local_servers.process import run_program
@@ -147,7 +147,7 @@ async def _restart_all(
 async def _models(data: Path) -> AsyncIterator[str]:
     """Run the scripted models during the block, and give their base URL."""
     port = choose()
-    command = [sys.executable, "-m", "fleet.workbench.cluster", "models", str(port)]
+    command = module_command("fleet.workbench.cluster", "models", str(port))
     async with run_program("the scripted models", command, data / "models.log"):
         await until_accepting("the scripted models", port)
         yield f"http://{LOOPBACK}:{port}/v1"
