@@ -16,7 +16,7 @@ NOWHERE = {f"{model}_BASE_URL": "http://127.0.0.1:9/v1" for model in ("ASR", "TT
 
 def refuse(directory: Path, **settings: str) -> str:
     """Start a process that must not come up; return what it said."""
-    process = FleetProcess(directory, **NOWHERE, **settings)
+    process = FleetProcess(directory, forked=True, **NOWHERE, **settings)
     process.start()
     try:
         assert process.wait(START_SECONDS) == 2
@@ -71,7 +71,7 @@ def test_a_wrong_setting_is_named(fleet: CommandLine, tmp_path: Path, settings: 
 
 def test_it_shows_what_it_listens_on_and_metrics_are_for_this_machine(tmp_path: Path) -> None:
     port = free_port()
-    with fleet_up(tmp_path, FLEET_METRICS_PORT=str(port), **NOWHERE) as process:
+    with fleet_up(tmp_path, forked=True, FLEET_METRICS_PORT=str(port), **NOWHERE) as process:
         shown = process.shown
         with socket.create_connection(("127.0.0.1", port), 240):
             pass

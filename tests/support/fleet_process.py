@@ -13,8 +13,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from tests.support.forked import Forked
 from tests.support.ports import free_port
 
 START_SECONDS = 240.0
@@ -27,13 +28,15 @@ class FleetProcess:
     Args:
         directory: For its data.
         patient: Whether it waits longer for Redis than in production (`patient_module`).
+        forked: Whether it begins with everything imported (`Forked`), as a test does not prove how the command starts.
         settings: Environment variables.
     """
 
-    def __init__(self, directory: Path, *, patient: bool = False, **settings: str) -> None:
+    def __init__(self, directory: Path, *, patient: bool = False, forked: bool = False, **settings: str) -> None:
         self.http_port, self.mqtt_port, self.udp_port = free_port(), free_port(), free_port(socket.SOCK_DGRAM)
         module = ["tests.support.patient_module", "fleet"] if patient else ["fleet"]
         self.command = [sys.executable, "-m", *module, "up"]
+        self._forked, self._patient = forked, patient
         self.lines: list[dict[str, Any]] = []
         self.errors: list[str] = []
         self._news: queue.Queue[None] = queue.Queue()
@@ -72,16 +75,23 @@ class FleetProcess:
         return self._process.pid
 
     def start(self) -> None:
-        self._shown = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - as long as the process
-        self._process = subprocess.Popen(
-            self.command,
-            env=self.environment,
-            stdout=self._shown,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._shown = tempfile.NamedTemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - as long as the process
+        self._process: Forked | subprocess.Popen[str]
+        if self._forked:
+            self._process = Forked(["up"], self.environment, stdout=self._shown.name, patient=self._patient)
+            told = self._process.written
+        else:
+            self._process = subprocess.Popen(
+                self.command,
+                env=self.environment,
+                stdout=self._shown,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+            )
+            assert self._process.stderr
+            told = self._process.stderr
+        self._reader = threading.Thread(target=self._read, args=(told,), daemon=True)
         self._reader.start()
 
     def wait_for(self, message: str, seconds: float = START_SECONDS, after: int = 0) -> dict[str, Any]:
@@ -117,8 +127,7 @@ class FleetProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self.wait()
-        if self._process.stderr:
-            self._process.stderr.close()
+        self._reader.join(STOP_SECONDS)
         self._shown.close()
 
     def memory(self) -> int:
@@ -126,13 +135,14 @@ class FleetProcess:
         pids = [self.pid, *children(self.pid)]
         return sum(_resident(pid) for pid in pids) // 1024
 
-    def _read(self) -> None:
-        for text in self._process.stderr or ():
-            try:
-                self.lines.append(json.loads(text))
-            except ValueError:
-                self.errors.append(text.rstrip())
-            self._news.put(None)
+    def _read(self, told: IO[str]) -> None:
+        with told:
+            for text in told:
+                try:
+                    self.lines.append(json.loads(text))
+                except ValueError:
+                    self.errors.append(text.rstrip())
+                self._news.put(None)
 
 
 def children(pid: int) -> list[int]:
@@ -152,9 +162,11 @@ def _resident(pid: int) -> int:
 
 
 @contextmanager
-def fleet_up(directory: Path, *, patient: bool = False, **settings: str) -> Iterator[FleetProcess]:
+def fleet_up(
+    directory: Path, *, patient: bool = False, forked: bool = False, **settings: str
+) -> Iterator[FleetProcess]:
     """Run `fleet up` until the block ends; the block begins when it is up."""
-    process = FleetProcess(directory, patient=patient, **settings)
+    process = FleetProcess(directory, patient=patient, forked=forked, **settings)
     process.start()
     try:
         process.wait_for("fleet is up")

@@ -23,12 +23,12 @@ class Forked:
     Args:
         words: The command line after `fleet`.
         environment: Its whole environment; what the loader reads (LD_PRELOAD) comes too late.
-        stdout: Whether `written` also has what it writes to standard output, besides standard error.
+        stdout: Whether `written` also has what it writes to standard output, besides standard error; or a file for it.
         patient: Whether it waits longer for Redis and the database than in production; not if Redis is gone for good.
     """
 
     def __init__(
-        self, words: Sequence[str], environment: Mapping[str, str], *, stdout: bool = False, patient: bool = True
+        self, words: Sequence[str], environment: Mapping[str, str], *, stdout: bool | str = False, patient: bool = True
     ) -> None:
         reading, writing = CONTEXT.Pipe(duplex=False)
         self._process = CONTEXT.Process(target=_run, args=(list(words), dict(environment), writing, stdout, patient))
@@ -39,6 +39,10 @@ class Forked:
         reading.close()
 
     @property
+    def returncode(self) -> int | None:
+        return self.poll()
+
+    @property
     def pid(self) -> int:
         assert self._process.pid
         return self._process.pid
@@ -47,7 +51,7 @@ class Forked:
         """Return the exit code, once it has ended."""
         return self._process.exitcode
 
-    def send_signal(self, number: signal.Signals) -> None:
+    def send_signal(self, number: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -67,10 +71,13 @@ class Forked:
         return code
 
 
-def _run(words: list[str], environment: dict[str, str], writing: Connection, stdout: bool, patient: bool) -> None:
-    for stream in (1, 2) if stdout else (2,):
+def _run(words: list[str], environment: dict[str, str], writing: Connection, stdout: bool | str, patient: bool) -> None:
+    for stream in (1, 2) if stdout is True else (2,):
         os.dup2(writing.fileno(), stream)
     writing.close()
+    if isinstance(stdout, str):
+        # It is the object that Python prints to, which flushes what it has when the process ends.
+        os.dup2(os.open(stdout, os.O_WRONLY), 1)
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = ["fleet", *words]

@@ -56,7 +56,7 @@ async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 @asynccontextmanager
 async def _up(directory: Path, **settings: str) -> AsyncIterator[tuple[str, int]]:
     """Run `fleet up`, without standing in the way of a front in this process."""
-    context = fleet_up(directory, **settings)
+    context = fleet_up(directory, forked=True, **settings)
     process = await asyncio.to_thread(context.__enter__)
     try:
         yield process.ota, process.mqtt_port

@@ -24,7 +24,7 @@ SILENT = {f"{model}_BASE_URL": NOWHERE for model in ("ASR", "TTS", "LLM")} | {"L
 def test_worker_and_gateway_share_the_tools_and_all_end_in_order(tmp_path: Path) -> None:
     servers = write_servers(tmp_path / "servers.json", calc=tool_program(tmp_path / "notes"))
     settings = SILENT | {"FLEET_MCP_SERVERS": str(servers), "FLEET_DRAIN_SECONDS": "300"}
-    with fleet_up(tmp_path / "data", **settings) as process:
+    with fleet_up(tmp_path / "data", forked=True, **settings) as process:
         process.wait_for("MCP server connected")
         programs = [Path(f"/proc/{pid}/cmdline").read_text() for pid in children(process.pid)]
         assert sum("mcp_tool_server" in program for program in programs) == 1
@@ -47,7 +47,7 @@ def embedded(fleet: FleetProcess, program: str) -> int:
 async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
     tmp_path: Path, part: str, program: str
 ) -> None:
-    with fleet_up(tmp_path, **SILENT) as process:
+    with fleet_up(tmp_path, forked=True, **SILENT) as process:
         device = SimDevice(find_profile("P1"), ota_url=process.ota, mac=MAC)
         async with device.running(240):
             await wake_up(device)
