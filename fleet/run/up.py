@@ -3,7 +3,7 @@
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from fleet.ground.settings.stored import store as store_settings
 from fleet.ground.tasks import running
 from fleet.roles.front.limits import FrontLimits
 from fleet.roles.front.listener import Front
+from fleet.roles.worker.app import Worker
 from fleet.run.announcement import announced
 from fleet.run.api import api
 from fleet.run.control import control_url, keeping_control, private_authority
@@ -82,7 +83,10 @@ async def up(
         stack.push_async_callback(store.close)
         await enter(follow_debugging(store))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
-        broker_url = settings.mqtt_url if settings.mqtt_url else await enter(_embedded_broker(settings, keys, store))
+        workers = list[Worker]()
+        broker_url = settings.mqtt_url
+        if not broker_url:
+            broker_url = await enter(_embedded_broker(settings, keys, store, workers))
         settings = await enter(_with_model(settings))
         stack.enter_context(endpoints.publish(settings.data_dir, _endpoints(settings, redis_url, broker_url)))
         resources = ProcessResources(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
@@ -92,7 +96,7 @@ async def up(
         speech = await load_speech(settings)
         await enter(edge(resources, speech, public=public))
         tools = await enter(open_tools(slice_of(settings, ServerToolSettings)))
-        await enter(worker(resources, tools))
+        workers.append(await enter(worker(resources, tools)))
         server = await enter(api(resources))
         await enter(gateway(settings, store, resources.broker, tools))
         await kept.tried.wait()
@@ -112,14 +116,29 @@ async def _embedded_redis(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _embedded_broker(settings: Settings, keys: CredentialKeys, store: Store) -> AsyncIterator[str]:
+async def _embedded_broker(
+    settings: Settings, keys: CredentialKeys, store: Store, workers: Sequence[Worker]
+) -> AsyncIterator[str]:
+    """Run the broker and its front during the block; give the broker's URL.
+
+    The broker forgets its sessions when it ends: what a device sends before a worker has subscribed is lost, its
+    presence too. So devices wait for the workers, of which `workers` may get the first one during the block.
+    """
     broker = EmbeddedBroker(settings.data_dir / "broker")
     await broker.start()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         secure, host = await enter(tls_binding(settings)), settings.plain_host(settings.mqtt_host)
         limits = FrontLimits(devices=MOST_DEVICES)
-        front = Front(host=host, port=settings.mqtt_port, upstream=broker.url, keys=keys, limits=limits, secure=secure)
+        front = Front(
+            host=host,
+            port=settings.mqtt_port,
+            upstream=broker.url,
+            keys=keys,
+            limits=limits,
+            secure=secure,
+            is_read=lambda: any(one.settled for one in workers),
+        )
         access = AccessWatch(store, keys, expel=front.expel)
         # Load revocations before the first connection.
         await access.look()

@@ -28,8 +28,8 @@ READY_SECONDS = 20.0
 
 
 @asynccontextmanager
-async def worker(resources: ProcessResources, shared: ServerTools | None = None) -> AsyncIterator[None]:
-    """Run a worker during the block; the block begins when the worker receives from its devices.
+async def worker(resources: ProcessResources, shared: ServerTools | None = None) -> AsyncIterator[Worker]:
+    """Run a worker during the block and give it; the block begins when the worker receives from its devices.
 
     Args:
         resources: Of the process.
@@ -61,7 +61,7 @@ async def worker(resources: ProcessResources, shared: ServerTools | None = None)
         async with running("worker", role.run):
             try:
                 await _until_ready(role)
-                yield
+                yield role
             finally:
                 async with drain_limit("worker", settings.drain_seconds):
                     await role.drain(settings.drain_seconds)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fleet.roles.front import Front, FrontLimits
 from fleet.wire.identity import CredentialKeys, Credentials
@@ -17,10 +18,10 @@ PATIENT = FrontLimits(connect=240.0, upstream=240.0, stuck=240.0)
 
 @asynccontextmanager
 async def running_front(
-    upstream: str, keys: CredentialKeys, limits: FrontLimits | None = None, port: int = 0
+    upstream: str, keys: CredentialKeys, limits: FrontLimits | None = None, port: int = 0, **more: Any
 ) -> AsyncIterator[Front]:
     """Run a front; cancel it with the block."""
-    front = Front(host=LOOPBACK, port=port, upstream=upstream, keys=keys, limits=limits or PATIENT)
+    front = Front(host=LOOPBACK, port=port, upstream=upstream, keys=keys, limits=limits or PATIENT, **more)
     async with asyncio.TaskGroup() as group:
         task = group.create_task(front.run())
         async with asyncio.timeout(240):

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 1.0
 # rumqttd looks up a Will by client id up to a few ms after a connection's end: it would find that of a new connection.
 _SETTLE_SECONDS = 0.05
+_LOOK_SECONDS = 0.05
 _SWEEPS_A_REPORT = 60
 _MESSAGE = 4096
 
@@ -50,6 +51,8 @@ class Front:
             of all connections.
         limits: Of the front.
         secure: A second listener with TLS; `tls_port` has its actual port.
+        is_read: Returns whether somebody reads what devices send; they wait for it. It matters with a broker that keeps
+            nothing for readers that are away.
 
     Raises:
         ConfigError: The broker's URL is wrong.
@@ -65,13 +68,14 @@ class Front:
         login: Credentials | None = None,
         limits: FrontLimits | None = None,
         secure: TlsBinding | None = None,
+        is_read: Callable[[], bool] = lambda: True,
     ) -> None:
         self.started = asyncio.Event()
         self.counts: Counter[str] = Counter()
         """Counts by reason: refusals, ends of connections, dropped messages."""
         self.admission = ConnectCheck(keys, (limits or FrontLimits()).devices)
         self._upstream = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream, login
-        self._limits = limits or FrontLimits()
+        self._limits, self._is_read = limits or FrontLimits(), is_read
         self._listeners = Listeners((host, port), secure, self._limits, self.counts)
         own = login or Credentials(f"fleet-front-{secrets.token_hex(4)}", "", "")
         self._link = PresenceLink(self._upstream[0], own, PresenceOutbox(2 * self._limits.connections, self.counts))
@@ -206,6 +210,8 @@ class Front:
         tls = tls_context(broker.authorities) if broker.tls else None
         try:
             async with asyncio.timeout(self._limits.upstream):
+                while not self._is_read():  # noqa: ASYNC110 - it depends on all shards, there is no single event
+                    await asyncio.sleep(_LOOK_SECONDS)
                 await loop.create_connection(lambda: connection.broker, broker.host, broker.port, ssl=tls)
                 presence = connected.announcement(connection.device.address)
                 connection.broker.write(gate.connect_packet(presence, login))

@@ -426,6 +426,31 @@ async def test_broker_that_is_away_gives_connack_3(keys: CredentialKeys, mac: st
             assert front.counts["broker unreachable"] == 1
 
 
+async def test_device_waits_until_somebody_reads_what_it_sends(
+    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
+) -> None:
+    looks = list[bool]()
+
+    def is_read() -> bool:
+        looks.append(len(looks) >= 3)
+        return looks[-1]
+
+    async with running_front(plain_broker.url, keys, is_read=is_read) as front:
+        client = await device(front, keys, mac)
+        assert looks == [False, False, False, True]
+        await client.ping()
+
+
+async def test_device_that_nobody_would_read_gets_connack_3(
+    plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
+) -> None:
+    limits = replace(PATIENT, upstream=0.1)
+    async with running_front(plain_broker.url, keys, limits, is_read=lambda: False) as front:
+        client, mine = await FrontClient.open(LOOPBACK, front.port), keys.issue("device", mac)
+        assert await client.connect(mac, mine.username, mine.password) == 3
+        await client.closed()
+
+
 async def test_broker_that_says_nothing_gives_connack_3(keys: CredentialKeys, mac: str) -> None:
     with socket.create_server((LOOPBACK, 0)) as mute:
         url = f"mqtt://{LOOPBACK}:{mute.getsockname()[1]}"

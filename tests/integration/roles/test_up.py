@@ -15,6 +15,7 @@ from tests.support.fleet_process import FleetProcess, children, fleet_up
 from tests.support.mcp_files import tool_program, write_servers
 from tests.support.redis_store import opened
 from tests.support.role_site import NOWHERE
+from tests.support.sim_stage import patient
 from tests.support.waking import wake_up
 
 MAC = "02:75:70:00:00:01"
@@ -48,7 +49,7 @@ async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
     tmp_path: Path, part: str, program: str
 ) -> None:
     with fleet_up(tmp_path, forked=True, **SILENT) as process:
-        device = SimDevice(find_profile("P1"), ota_url=process.ota, mac=MAC)
+        device = SimDevice(patient(find_profile("P1")), ota_url=process.ota, mac=MAC)
         async with device.running(240):
             await wake_up(device)
             assert await device.hang_up(240)
@@ -65,6 +66,7 @@ async def test_a_server_of_its_own_that_dies_is_started_again_and_devices_go_on(
             ]
             await wake_up(device)
             assert await device.hang_up(240)
+            assert len(device.journal.find("hello")) == 2, "none was lost"
             async with opened(where.redis_url) as store:
                 assert (await Admissions(store).read(MAC)).timezone == "Asia/Shanghai", (
                     "what was written before is there"
