@@ -8,10 +8,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from fleet.ground.errors import Unavailable
 from fleet.ground.settings import Settings, variable
@@ -19,6 +20,7 @@ from fleet.workbench.local_servers.ports import LOOPBACK, accepts
 from fleet.workbench.local_servers.process import find_program
 from fleet.workbench.local_servers.server import Value, write_settings
 from tests.chaos.plan import Target
+from tests.support.forked import ForkedModule
 from tests.support.mosquitto_server import shipped_config
 from tests.support.plugin_build import build_plugin
 from tests.support.ports import free_port
@@ -26,8 +28,21 @@ from tests.support.scraped import ready
 
 KEYS = "chaos:a-key-for-chaos-runs-only"
 READY_SECONDS = 240.0
+START: Callable[..., subprocess.Popen[bytes] | ForkedModule] = subprocess.Popen
+"""Starts a process; a short run may fork it."""
 DRAIN_SECONDS = 40.0
 """Longest time that a process may take to end in order."""
+
+
+def fork_modules(
+    command: Sequence[str], *, stdin: int, stdout: IO[bytes], stderr: IO[bytes], env: Mapping[str, str]
+) -> subprocess.Popen[bytes] | ForkedModule:
+    """Start what a test starts: modules are forked from a process that has imported everything."""
+    if sys.executable not in command:
+        return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, env=env)
+    at = command.index(sys.executable)
+    assert command[at + 1] == "-m"
+    return ForkedModule(command[at + 2 :], env, stdout.name)
 
 
 class Member:
@@ -58,7 +73,7 @@ class Member:
         self._command = [*_leash(), *command]
         self._environment = dict(environment)
         self._port, self._health = port, health
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: subprocess.Popen[bytes] | ForkedModule | None = None
 
     @property
     def pid(self) -> int:
@@ -84,9 +99,7 @@ class Member:
         """Start it; returns at once."""
         self._let_go()
         with self.log.open("ab") as log:
-            self._child = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=self._environment
-            )
+            self._child = START(self._command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=self._environment)
 
     def wait_ready(self) -> None:
         """Wait until it accepts connections.

@@ -5,7 +5,6 @@ start by themselves is forked from the same process.
 """
 
 import asyncio
-import ctypes
 import os
 import signal
 import sys
@@ -17,10 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.forked import CONTEXT
+from tests.support.forked import CONTEXT, die_with_parent
 from tests.support.patient_module import COMMAND, run
 
-_PDEATHSIG = 1
 _START = asyncio.create_subprocess_exec
 _SERVER = vars(vars(forkserver)["_forkserver"])
 """What this process knows of the process that forks."""
@@ -149,8 +147,7 @@ def _run(
 ) -> None:
     if session:
         os.setsid()
-    # As setpriv does: what a killed run has forked does not outlive it.
-    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGTERM)
+    die_with_parent()
     for number, connection in streams.items():
         os.dup2(connection.fileno(), number)
         connection.close()
