@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from fleet.workbench.local_servers.ports import LOOPBACK
 from fleet.workbench.sim.device import SimDevice
 from fleet.workbench.sim.profiles.profile import find_profile
 from fleet.workbench.sim.runtime.state import State
+from tests.support.forked import Forked
 from tests.support.ogg import write_opus
 from tests.support.ports import free_port
 from tests.support.role_site import SHARDS, RoleSite, role_site
@@ -62,16 +61,10 @@ async def notify(site: RoleSite, mac: str, *more: str) -> tuple[int, str]:
         "FLEET_SHARDS": str(SHARDS),
         "FLEET_KEYS_FILE": str(site.broker.directory / "keys"),
     }
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "tests.support.patient_fleet", "devices", "notify", mac, *more],
-        env={**kept, **reached},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+    command = Forked(["devices", "notify", mac, *more], {**kept, **reached}, stdout=True)
+    with command.written as written:
+        said = await asyncio.to_thread(written.read)
+    return await asyncio.to_thread(command.wait, LIMIT), said
 
 
 @pytest.mark.requirement("XZ-040", "XZ-041", "XZ-043")

@@ -16,12 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.forked import CONTEXT, die_with_parent
+from tests.support.forked import CONTEXT, SERVER, die_with_parent, share_server
 from tests.support.patient_module import COMMAND, run
 
 _START = asyncio.create_subprocess_exec
-_SERVER = vars(vars(forkserver)["_forkserver"])
-"""What this process knows of the process that forks."""
 
 
 def fork_programs(patch: pytest.MonkeyPatch) -> None:
@@ -54,7 +52,7 @@ class ForkedProgram:
                 inside[number], outside[number] = (writing, reading) if number else (reading, writing)
         both = streams.get("stderr") == asyncio.subprocess.STDOUT
         forkserver.ensure_running()
-        arguments = (_SERVER["_forkserver_address"], self._words, self._environment, inside, both, self._session)
+        arguments = (SERVER["_forkserver_address"], self._words, self._environment, inside, both, self._session)
         self._process = CONTEXT.Process(target=_run, args=arguments)
         self._process.start()
         assert self._process.pid
@@ -156,8 +154,7 @@ def _run(
     sys.stdin = os.fdopen(0, closefd=False)
     os.environ.clear()
     os.environ.update(environment)
-    # It is no child of this process, and lives as long as the tests.
-    _SERVER.update(_forkserver_address=address, ensure_running=lambda: None)
+    share_server(address)
     asyncio.create_subprocess_exec = _start
     if words[0] != "fleet":
         # It runs as the main module, anew.

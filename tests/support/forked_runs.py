@@ -130,8 +130,7 @@ def _be_child(session: pytest.Session, files: Files, connection: Connection, fol
     try:
         # What was registered belongs to the parent.
         atexit._clear()
-        # It is a child of the parent, and lives longer than this process.
-        vars(vars(forkserver)["_forkserver"])["ensure_running"] = lambda: None
+        forked.share_server(forked.SERVER["_forkserver_address"])
         _set_up(session.config, connection, folder)
         _run(session, files, connection)
         for _ in range(2):
