@@ -20,7 +20,7 @@ LONG = 600.0
 def endless(database: Database) -> TextClause:
     if database.is_sqlite:
         return text("WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t")
-    return text("SELECT count(*) FROM generate_series(1, 1000000000000)")
+    return text("SELECT count(*) FROM (SELECT generate_series(1, 1000000000000)) AS numbers")
 
 
 async def look_for_ever(database: Database, tenant: int, seconds: float = LONG) -> int:
