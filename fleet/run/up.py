@@ -68,7 +68,7 @@ async def up(
         Unavailable: A broker or Redis that the settings name does not answer.
     """
     public = read_address(settings.udp_public) if settings.udp_public else None
-    panel = StartPanel(settings, show, demo=_needs_demo_model(settings))
+    panel, workers = StartPanel(settings, show, demo=_needs_demo_model(settings)), list[Worker]()
     settings = _checked(_with_local_metrics(settings))
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -83,10 +83,7 @@ async def up(
         stack.push_async_callback(store.close)
         await enter(follow_debugging(store))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
-        workers = list[Worker]()
-        broker_url = settings.mqtt_url
-        if not broker_url:
-            broker_url = await enter(_embedded_broker(settings, keys, store, workers))
+        broker_url: str = settings.mqtt_url or await enter(_embedded_broker(settings, keys, store, workers))
         settings = await enter(_with_model(settings))
         stack.enter_context(endpoints.publish(settings.data_dir, _endpoints(settings, redis_url, broker_url)))
         resources = ProcessResources(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)

@@ -74,8 +74,8 @@ class Front:
         self.counts: Counter[str] = Counter()
         """Counts by reason: refusals, ends of connections, dropped messages."""
         self.admission = ConnectCheck(keys, (limits or FrontLimits()).devices)
-        self._upstream = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream, login
-        self._limits, self._is_read = limits or FrontLimits(), is_read
+        self._upstream = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream, login, is_read
+        self._limits = limits or FrontLimits()
         self._listeners = Listeners((host, port), secure, self._limits, self.counts)
         own = login or Credentials(f"fleet-front-{secrets.token_hex(4)}", "", "")
         self._link = PresenceLink(self._upstream[0], own, PresenceOutbox(2 * self._limits.connections, self.counts))
@@ -206,11 +206,11 @@ class Front:
         """Connect to the broker and wait until the gate is open or the connection has ended."""
         if connection.reason:
             return
-        loop, (broker, login) = asyncio.get_running_loop(), self._upstream
+        loop, (broker, login, is_read) = asyncio.get_running_loop(), self._upstream
         tls = tls_context(broker.authorities) if broker.tls else None
         try:
             async with asyncio.timeout(self._limits.upstream):
-                while not self._is_read():  # noqa: ASYNC110 - it depends on all shards, there is no single event
+                while not is_read():  # noqa: ASYNC110 - it depends on all shards, there is no single event
                     await asyncio.sleep(_LOOK_SECONDS)
                 await loop.create_connection(lambda: connection.broker, broker.host, broker.port, ssl=tls)
                 presence = connected.announcement(connection.device.address)
