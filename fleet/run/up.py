@@ -83,7 +83,7 @@ async def up(
         stack.push_async_callback(store.close)
         await enter(follow_debugging(store))
         stack.enter_context(readiness.pinging("redis", store.ping_writes))
-        broker_url: str = settings.mqtt_url or await enter(_embedded_broker(settings, keys, store, workers))
+        broker_url = await enter(_broker(settings, keys, store, workers))
         settings = await enter(_with_model(settings))
         stack.enter_context(endpoints.publish(settings.data_dir, _endpoints(settings, redis_url, broker_url)))
         resources = ProcessResources(settings, keys, broker_address(broker_url, settings.tls_ca), store, readiness)
@@ -113,14 +113,17 @@ async def _embedded_redis(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _embedded_broker(
+async def _broker(
     settings: Settings, keys: CredentialKeys, store: Store, workers: Sequence[Worker]
 ) -> AsyncIterator[str]:
-    """Run the broker and its front during the block; give the broker's URL.
+    """Give the URL of the broker: that of the settings, else of an embedded one that runs with a front during the block.
 
-    The broker forgets its sessions when it ends: what a device sends before a worker has subscribed is lost, its
+    The embedded one forgets its sessions when it ends: what a device sends before a worker has subscribed is lost, its
     presence too. So devices wait for the workers, of which `workers` may get the first one during the block.
     """
+    if settings.mqtt_url:
+        yield settings.mqtt_url
+        return
     broker = EmbeddedBroker(settings.data_dir / "broker")
     await broker.start()
     async with AsyncExitStack() as stack:
