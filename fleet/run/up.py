@@ -116,7 +116,7 @@ async def _embedded_redis(settings: Settings) -> AsyncIterator[str]:
 async def _broker(
     settings: Settings, keys: CredentialKeys, store: Store, workers: Sequence[Worker]
 ) -> AsyncIterator[str]:
-    """Give the URL of the broker: that of the settings, else of an embedded one that runs with a front during the block.
+    """Give the URL of the broker: the one of the settings, or an embedded one that runs with a front during the block.
 
     The embedded one forgets its sessions when it ends: what a device sends before a worker has subscribed is lost, its
     presence too. So devices wait for the workers, of which `workers` may get the first one during the block.
