@@ -13,7 +13,7 @@ _FLOODS, _CONNECTIONS = "security/test_http_floods.py", "security/test_http_conn
 _GATEWAY, _WHO = "security/test_gateway.py", "integration/gateway/test_access.py"
 _OWNERSHIP, _RENEWAL = "security/test_ownership.py", "e2e/test_renewal.py"
 _FORGING, _SIEGE = "security/test_audio_forging.py", "security/test_audio_siege.py"
-_EARLY = "unit/roles/edge/listening/test_early_work.py"
+_EARLY = "unit/roles/edge/test_early_work.py"
 _SIGN_IN = "integration/control/test_sign_in.py"
 _BROKER, _AUDIO = "security/test_broker.py", "security/test_audio.py"
 

@@ -8,7 +8,7 @@ from threading import Event
 from fleet.adapters.speech.engines import Engine
 from fleet.core.ports import Transcript
 from fleet.ground.metrics import turns
-from fleet.roles.edge.listening.early_work import EarlyWork
+from fleet.roles.edge.early_work import EarlyWork
 from tests.support.edge_stage import LIMIT, PROOF, on_stage
 
 

@@ -17,11 +17,11 @@ from fleet.ground.tasks import isolate, keep_running
 from fleet.roles.edge.agents import AgentSpeech
 from fleet.roles.edge.dispatcher import EdgeDispatcher
 from fleet.roles.edge.outbox import NotificationQueue
+from fleet.roles.edge.packet_router import PacketRouter
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.session import EdgeSession
 from fleet.roles.edge.settings import EdgeSettings
-from fleet.roles.edge.transport.packet_router import PacketRouter
 from fleet.roles.edge.transport.socket import AudioSocket
 from fleet.roles.edge.transport.stall_detector import StallDetector
 

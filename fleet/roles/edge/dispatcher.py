@@ -7,10 +7,10 @@ import re
 from fleet.ground.log import fields
 from fleet.ground.tasks import isolate
 from fleet.roles.edge.clips import ClipMaker
+from fleet.roles.edge.packet_router import PacketRouter
 from fleet.roles.edge.registry import SessionRegistry
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.session import EdgeSession
-from fleet.roles.edge.transport.packet_router import PacketRouter
 from fleet.wire import dialects
 from fleet.wire.edge_messages import (
     AgentsChangedCommand,

@@ -5,10 +5,10 @@ import logging
 from typing import Protocol
 from uuid import uuid4
 
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.listening.uplink import Uplink
 from fleet.roles.edge.speaking.speech import SpokenAnswer
 from fleet.roles.edge.speaking.turns import SessionTurns
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.wire.edge_messages import SpeakSentenceCommand
 from fleet.wire.messages import ListenMode
 

@@ -7,13 +7,13 @@ from fleet.core.interruption import INTERRUPTING, QUIET_SECONDS, HeldAnswer, Ver
 from fleet.ground.errors import FleetError
 from fleet.ground.metrics import turns as timed
 from fleet.ground.requester import working_for
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.uplink import Uplink
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.speech import SpokenAnswer
 from fleet.roles.edge.speaking.turns import SessionTurns
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.timer_wheel import Timer
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from fleet.core.rates import Buckets, Rate
 from fleet.core.wake_words import WakeWords
 from fleet.ground.background import BackgroundTasks
 from fleet.roles.edge.agents import AgentSpeech, EdgeAgents
-from fleet.roles.edge.listening.early_work import EarlyWork
+from fleet.roles.edge.early_work import EarlyWork
 from fleet.roles.edge.outbox import NotificationQueue
 from fleet.roles.edge.settings import EdgeSettings
 from fleet.roles.edge.traces import TraceQueue

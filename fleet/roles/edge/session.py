@@ -4,10 +4,10 @@ import logging
 
 from fleet.core.silence import UNUSED_SECONDS
 from fleet.ground.metrics import audio
-from fleet.roles.edge.listening.detected import DetectedTextFilter
+from fleet.roles.edge.detected import DetectedTextFilter
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.transport.datagrams import Address, PlainChannel
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.echo import EchoResponder
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.roles.edge.transport.uplink_stream import UplinkStream

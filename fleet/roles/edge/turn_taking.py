@@ -11,6 +11,7 @@ from fleet.core.reference import EchoReference
 from fleet.core.silence import SilenceTimeout
 from fleet.core.text.phrases import Phrase
 from fleet.ground.metrics import turns as timed
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.greeting import Greeting
 from fleet.roles.edge.interruption import Interruption
 from fleet.roles.edge.listening.listening_period import SpeechConsumers
@@ -23,7 +24,6 @@ from fleet.roles.edge.manual_interruption import CROSSING_SECONDS, ManualInterru
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.awaited_turn import AwaitedTurn
 from fleet.roles.edge.speaking.turns import SessionTurns
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.wire.edge_messages import OpenSessionCommand, SessionSilentEvent, StartAnswerCommand
 from fleet.wire.messages import AudioFormat, ListenMode
 

@@ -6,8 +6,8 @@ from typing import Protocol
 from fleet.core.firmware_traits import loses_wake_word
 from fleet.core.text.phrases import Phrase, phrase
 from fleet.ground.metrics import turns as timed
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.services import EdgeServices
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.wire.edge_messages import SessionSilentEvent
 from fleet.wire.messages import AlertCommand

@@ -12,10 +12,10 @@ from fleet.ground.requester import working_for
 from fleet.ground.tasks import provider_errors
 from fleet.ground.tracing import spans
 from fleet.ground.tracing import turns as traced
-from fleet.roles.edge.listening.early_work import LONGEST_BYTES
+from fleet.roles.edge.downlink_transport import DownlinkTransport
+from fleet.roles.edge.early_work import LONGEST_BYTES
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 
 log = logging.getLogger(__name__)
 

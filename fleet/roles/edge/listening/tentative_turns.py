@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from fleet.core.ports import Transcript
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.prepared_sentence import PreparedSentence
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.wire.edge_messages import PrepareSentenceCommand, UtteranceTentativeEvent, UtteranceWithdrawnEvent
 
 log = logging.getLogger(__name__)

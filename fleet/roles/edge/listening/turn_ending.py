@@ -9,12 +9,12 @@ from fleet.core.ports import ASR_RATE
 from fleet.core.turn_end import TurnEnd
 from fleet.ground.errors import FleetError
 from fleet.ground.requester import working_for
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.listening.listening_period import ListeningPeriod
 from fleet.roles.edge.listening.recognition import EarlyRecognition, Recognition
 from fleet.roles.edge.listening.tentative_turns import TentativeTurns
 from fleet.roles.edge.listening.utterance_collector import Utterance, UtteranceCollector
 from fleet.roles.edge.services import EdgeServices
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from fleet.core.playout import Playout
 from fleet.ground.metrics import turns as timed
 from fleet.ground.requester import working_for
 from fleet.ground.tracing import turns as traced
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.speech import SpokenAnswer, synthesise
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.wire.messages import AnswerStartCommand, AnswerStopCommand, EmotionCommand, SentenceStartCommand
 

@@ -4,9 +4,9 @@ import logging
 from typing import Final, Literal
 
 from fleet.ground.metrics import turns as timed
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.speech import SpokenAnswer
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.wire.edge_messages import AnswerDoneEvent, AnswerInterruptedEvent, EdgeEvent, UtteranceWithdrawnEvent
 
 log = logging.getLogger(__name__)

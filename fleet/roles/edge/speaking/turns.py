@@ -10,6 +10,7 @@ from fleet.core.text.phrases import Phrase, phrase
 from fleet.ground.errors import FleetError
 from fleet.ground.metrics import turns as timed
 from fleet.ground.tracing import turns as traced
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.services import EdgeServices
 from fleet.roles.edge.speaking.answer_replay import AnswerReplay
 from fleet.roles.edge.speaking.awaited_turn import AwaitedTurn, utterance_of
@@ -19,7 +20,6 @@ from fleet.roles.edge.speaking.heard_answer import HeardAnswer
 from fleet.roles.edge.speaking.prepared_sentence import PreparedSentence
 from fleet.roles.edge.speaking.speech import SpokenAnswer
 from fleet.roles.edge.speaking.turn_reports import TurnReports
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.wire.edge_messages import (
     EndAnswerCommand,
     SpeakSentenceCommand,

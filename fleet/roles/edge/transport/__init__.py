@@ -1,1 +1,1 @@
-"""Datagrams: the socket, the routing to sessions, the checks of packets, and the timers."""
+"""Datagrams: the socket, packets that come before their session, the checks of packets, and the timers."""

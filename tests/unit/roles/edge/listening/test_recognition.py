@@ -13,12 +13,12 @@ from fleet.core.ports import Transcript
 from fleet.core.text.phrases import Phrase
 from fleet.ground.errors import ProviderError
 from fleet.ground.tasks import isolate
+from fleet.roles.edge.downlink_transport import DownlinkTransport
+from fleet.roles.edge.early_work import EarlyWork
 from fleet.roles.edge.listening import recognition
-from fleet.roles.edge.listening.early_work import EarlyWork
 from fleet.roles.edge.listening.recognition import Recognition
 from fleet.roles.edge.listening.utterance_collector import Utterance
 from fleet.roles.edge.services import EdgeServices
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 
 
 class Asr:

@@ -11,8 +11,11 @@ import pytest
 from fleet.core.ports import Transcript
 from fleet.ground.metrics import turns
 from fleet.roles.edge.agents import EdgeAgent
-from fleet.roles.edge.listening.early_work import HEAD_STARTS, LONGEST_BYTES, MOST, RATE, EarlyWork
+from fleet.roles.edge.early_work import HEAD_STARTS, LONGEST_BYTES, MOST, RATE, EarlyWork
 from tests.support.edge_stage import PROOF, QUIET, Device, ScriptedAsr, Stage, on_stage, opus_like, settle
+from tests.support.socket_forms import socket_form
+
+__all__ = ["socket_form"]
 
 WAITS: dict[str, Any] = {"pause_ms": 60, "endpoint_ms": 200, "endpoint_max_ms": 240}
 PAUSES = 24

@@ -5,6 +5,9 @@ import pytest
 from fleet.core.wake_words import LONGEST_QUESTION
 from fleet.ground.metrics import turns as timed
 from tests.support.edge_stage import Stage, on_stage, opus_like
+from tests.support.socket_forms import socket_form
+
+__all__ = ["socket_form"]
 
 
 async def detect(stage: Stage, text: str) -> None:

@@ -4,9 +4,9 @@ import logging
 
 from fleet.core.wake_words import LONGEST_QUESTION, judge
 from fleet.ground.metrics import turns as timed
+from fleet.roles.edge.downlink_transport import DownlinkTransport
 from fleet.roles.edge.listening.burst import BURST_SECONDS
 from fleet.roles.edge.services import EdgeServices
-from fleet.roles.edge.transport.downlink import DownlinkTransport
 from fleet.roles.edge.transport.timer_wheel import Timer
 from fleet.roles.edge.turn_taking import TurnTaking
 

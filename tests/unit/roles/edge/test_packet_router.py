@@ -3,8 +3,8 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
+from fleet.roles.edge.packet_router import PacketRouter
 from fleet.roles.edge.registry import SessionRegistry
-from fleet.roles.edge.transport.packet_router import PacketRouter
 
 ADDRESS = ("192.0.2.1", 4000)
 
