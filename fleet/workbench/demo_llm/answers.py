@@ -55,21 +55,17 @@ def tell_result(tool: Tool, result: ToolResult, reading: Reading) -> str:
 def ask_value(tool: Tool, entry: Property, language: Language) -> str:
     """Return the question for an argument that was not said."""
     subject, key = _say_subject(tool, entry, {}, language), _say_keys([entry.name], language)
-    context, options = entry.title.names("topic"), ""
+    question, about, options = "which_number", subject, ""
     if entry.choices:
+        question, about = ("which_value", subject) if _tells_state(entry, entry.choices[0]) else ("which_choice", key)
+        context = entry.title.names("topic")
         said = [_say_value(choice.value, context, language) for choice in entry.choices[:_MOST_CHOICES]]
         options = say("choices", language, say("or", language).join(said))
-        return say(
-            "which_value" if _tells_state(entry, entry.choices[0]) else "which_choice",
-            language,
-            subject if _tells_state(entry, entry.choices[0]) else key,
-            options,
-        )
-    if entry.kind == "string":
-        return say("which_text", language, key, "")
-    if entry.minimum is not None and entry.maximum is not None:
+    elif entry.kind == "string":
+        question, about = "which_text", key
+    elif entry.minimum is not None and entry.maximum is not None:
         options = say("range", language, entry.minimum, entry.maximum)
-    return say("which_number", language, subject, options)
+    return say(question, language, about, options)
 
 
 def ask_which(tools: Sequence[Tool], language: Language) -> str:
