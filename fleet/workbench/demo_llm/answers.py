@@ -55,21 +55,17 @@ def tell_result(tool: Tool, result: ToolResult, reading: Reading) -> str:
 def ask_value(tool: Tool, entry: Property, language: Language) -> str:
     """Return the question for an argument that was not said."""
     subject, key = _say_subject(tool, entry, {}, language), _say_keys([entry.name], language)
-    context, options = entry.title.names("topic"), ""
+    question, about, options = "which_number", subject, ""
     if entry.choices:
+        question, about = ("which_value", subject) if _tells_state(entry, entry.choices[0]) else ("which_choice", key)
+        context = entry.title.names("topic")
         said = [_say_value(choice.value, context, language) for choice in entry.choices[:_MOST_CHOICES]]
         options = say("choices", language, say("or", language).join(said))
-        return say(
-            "which_value" if _tells_state(entry, entry.choices[0]) else "which_choice",
-            language,
-            subject if _tells_state(entry, entry.choices[0]) else key,
-            options,
-        )
-    if entry.kind == "string":
-        return say("which_text", language, key, "")
-    if entry.minimum is not None and entry.maximum is not None:
+    elif entry.kind == "string":
+        question, about = "which_text", key
+    elif entry.minimum is not None and entry.maximum is not None:
         options = say("range", language, entry.minimum, entry.maximum)
-    return say("which_number", language, subject, options)
+    return say(question, language, about, options)
 
 
 def ask_which(tools: Sequence[Tool], language: Language) -> str:
@@ -122,9 +118,8 @@ def tell_clock(reading: Reading, now: datetime) -> str | None:
     day = days[0] if days else "today"
     date = now + timedelta(days=_DAYS[day])
     # The process keeps the locale C, in which the names of days and months are English
-    return say(
-        "date", reading.language, date, label(day, reading.language).capitalize(), "一二三四五六日"[date.weekday()]
-    )
+    named = label(day, reading.language).capitalize()
+    return say("date", reading.language, date, named, "一二三四五六日"[date.weekday()])
 
 
 def _changes(tool: Tool, given: Mapping[str, Scalar], language: Language) -> list[str]:
@@ -192,24 +187,20 @@ def _say_tool_en(title: Reading, verb: Mark | None) -> str:
     text = title.text.lower()
     if verb is None:
         return " ".join(["use", *(word for word in text.split() if word not in _SILENT)])
-    said, before, after = (
-        piece.strip() for piece in (text[verb.start : verb.end], text[: verb.start], text[verb.end :])
-    )
+    said, before, after = title.surface(verb).lower(), text[: verb.start].strip(), text[verb.end :].strip()
     told = {name for mark in title.marks if mark.start >= verb.end for name in mark.names}
-    carried = [
-        mark for mark in title.marks if mark.end <= verb.start and mark.kind == "topic" and not told & {*mark.names}
-    ]
-    nouns = [*(title.surface(mark).lower() for mark in carried), after] if after else [before.removeprefix("self ")]
-    article = "a " if "take" in verb.names else "the "
-    return f"{_SAID.get(said, said)} {article}{' '.join(nouns)}" if any(nouns) else _SAID.get(said, said)
+    topics = (mark for mark in title.marks if mark.end <= verb.start and mark.kind == "topic")
+    carried = [title.surface(mark).lower() for mark in topics if not told & {*mark.names}]
+    nouns = " ".join([*carried, after] if after else [before.removeprefix("self ")])
+    article = "a" if "take" in verb.names else "the"
+    return f"{_SAID.get(said, said)} {article} {nouns}" if nouns else _SAID.get(said, said)
 
 
 def _say_tool_zh(title: Reading, verb: Mark | None) -> str:
     marks = [mark for mark in title.marks if mark.kind in {"topic", "place", "value", "generic"}]
     nouns = [label(mark.names[0], "zh") for mark in marks if mark.names[0] != "speaker"]
-    return (label(verb.names[0], "zh") if verb else "使用") + "".join(
-        dict.fromkeys([*nouns, *title.words, *title.runs])
-    )
+    said = label(verb.names[0], "zh") if verb else "使用"
+    return said + "".join(dict.fromkeys([*nouns, *title.words, *title.runs]))
 
 
 def _say_subject(tool: Tool, entry: Property | None, given: Mapping[str, Scalar], language: Language) -> str:
@@ -264,10 +255,8 @@ def _color_of(tool: Tool, given: Mapping[str, Scalar]) -> str | None:
     """Return the name of the colour that the arguments give, by name or in three components."""
     mixed = tuple(given.get(entry.name) for entry in tool.properties if component(entry))
     spelt = [given.get(entry.name) for entry in tool.properties if entry.title.has("color")]
-    colors = (one for one in dictionary().concepts.values() if one.kind == "color")
-    return next(
-        (color.name for color in colors if color.rgb == mixed or {color.name, as_hex(color.name)} & {*spelt}), None
-    )
+    colors = ((one.name, one.rgb) for one in dictionary().concepts.values() if one.kind == "color")
+    return next((name for name, rgb in colors if rgb == mixed or {name, as_hex(name)} & {*spelt}), None)
 
 
 def _is_action(name: str) -> bool:

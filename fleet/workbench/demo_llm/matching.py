@@ -68,9 +68,8 @@ def find_source(setter: Tool, tools: Sequence[Tool], topics: Sequence[str]) -> T
         general = 0.4 if tool.tells_everything and _DEVICE & set(topics) else 0.0
         return about or general or (0.3 if tool.title.has("status") and tool.title.has(*setter.topics) else 0.0)
 
-    return max(
-        (tool for tool in tools if tool.read_only and not tool.required and knows(tool)), key=knows, default=None
-    )
+    sources = (tool for tool in tools if tool.read_only and not tool.required and knows(tool))
+    return max(sources, key=knows, default=None)
 
 
 def adjustable(reading: Reading, tool: Tool) -> Property | None:

@@ -1,5 +1,6 @@
 """The newest prompts, to tell how much of a prompt began an earlier one, as endpoints with a prompt cache do."""
 
+from bisect import bisect_left
 from collections import deque
 
 MOST_PROMPTS = 32
@@ -29,11 +30,5 @@ class PromptCache:
 
 def _shared(one: str, other: str, least: int) -> int:
     """Return the length of the common beginning of two texts, which is at least `least`."""
-    most = min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least
+    ends = range(least + 1, min(len(one), len(other)) + 1)
+    return least + bisect_left(ends, True, key=lambda end: one[least:end] != other[least:end])

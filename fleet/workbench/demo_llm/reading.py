@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -98,7 +98,7 @@ def read(text: str) -> Reading:
     left = whole = re.sub(r"['’_]|(?<=[a-z])-(?=[a-z])", " ", left)
     marks: list[Mark] = []
     numbers: list[Number] = []
-    for search in (_phrases, _alike, _numbers, _single_words, _misheard):
+    for search in (_phrases(dictionary().long), _alike, _numbers, _phrases(dictionary().short), _misheard):
         for found, start, end in search(whole if search is _numbers else left):
             if _USED in left[start:end]:
                 continue
@@ -138,20 +138,14 @@ def sounds(run: str) -> frozenset[str]:
 _Found = tuple[Meaning | Number, int, int]
 
 
-def _phrases(left: str) -> Iterator[_Found]:
-    for found in dictionary().long.finditer(left):
-        yield dictionary().phrases[found.group()], *found.span()
+def _phrases(known: re.Pattern[str]) -> Callable[[str], Iterator[_Found]]:
+    return lambda left: ((dictionary().phrases[found.group()], *found.span()) for found in known.finditer(left))
 
 
 def _numbers(whole: str) -> Iterator[_Found]:
     # A number's unit may be understood already
     for number in find_numbers(whole):
         yield number, number.start, number.end
-
-
-def _single_words(left: str) -> Iterator[_Found]:
-    for found in dictionary().short.finditer(left):
-        yield dictionary().phrases[found.group()], *found.span()
 
 
 def _alike(left: str) -> Iterator[_Found]:

@@ -74,12 +74,10 @@ def _when(text: str) -> dict[str, Scalar] | None:
     clock = find_time(text)
     if clock is None:
         return None
-    more: dict[str, Scalar] = {}
+    found: dict[str, Scalar] = {"time": f"{clock[0]:02}:{clock[1]:02}"}
     if _DAILY.search(text):
-        more["daily"] = True
-    elif _TOMORROW.search(text):
-        more["date"] = "tomorrow"
-    return {"time": f"{clock[0]:02}:{clock[1]:02}", **more}
+        return {**found, "daily": True}
+    return {**found, "date": "tomorrow"} if _TOMORROW.search(text) else found
 
 
 def _what(text: str, language: Language) -> str:

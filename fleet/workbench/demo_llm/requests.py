@@ -150,9 +150,6 @@ def _check_answers(messages: Sequence[_Message]) -> None:
 
 
 def _call(called: _Called) -> Call:
-    try:
-        parsed: JsonValue = json.loads(called.arguments or "{}")
-    except (ValueError, RecursionError):
-        parsed = {}
+    parsed = ToolResult(called.arguments).data
     items = parsed.items() if isinstance(parsed, dict) else ()
     return Call(called.name, {name: value for name, value in items if isinstance(value, str | int | float)})

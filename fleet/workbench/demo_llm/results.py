@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from fleet.workbench.demo_llm.reading import Reading, keys_of, read, spaced
-from fleet.workbench.demo_llm.schemas import Scalar
+from fleet.workbench.demo_llm.schemas import Scalar, number_in
 
 Outcome = Literal["ok", "failed", "unknown"]
 
@@ -55,7 +55,7 @@ class Leaf:
 
     @property
     def number(self) -> float | None:
-        return float(self.value) if isinstance(self.value, int | float) and not isinstance(self.value, bool) else None
+        return number_in(self.value)
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,7 @@ class ToolResult:
         """Return the number under a key of one of these concepts, or the only value."""
         numbers = [leaf for leaf in self.leaves if leaf.number is not None]
         near = [leaf for leaf in numbers if leaf.own.has(*topics)] or [one for one in numbers if one.above.has(*topics)]
-        return near[0].number if near else None if isinstance(self.data, str) else Leaf((), _scalar(self.data)).number
-
-
-def _scalar(value: JsonValue) -> Scalar:
-    return value if isinstance(value, int | float) else ""
+        return near[0].number if near else number_in(self.data)
 
 
 def _walk(value: JsonValue, path: tuple[str, ...]) -> Iterator[Leaf]:

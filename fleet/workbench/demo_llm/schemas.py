@@ -16,7 +16,6 @@ Scalar = str | int | float | bool
 IN_NAME, IN_PROPERTY, IN_CHOICE, IN_DESCRIPTION = 1.0, 0.95, 0.9, 0.75
 LONGEST_DESCRIPTION = 4000
 """Characters of a description that are read."""
-_KINDS = {"integer": "number", "number": "number", "boolean": "boolean", "string": "string"}
 _QUOTED = re.compile(r"(?<!\w)([`\"'])([A-Za-z0-9_\-]{1,24})\1(?!\w)")
 _BEGINS_READ_ONLY = re.compile(
     r"\W*(?:(?:provide|return|report|tell|get|read|query|fetch|check|list|look up)(?:e?s)?\b"
@@ -36,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One argument of a tool; `kind` is number, boolean, string or other, `title` its name as words."""
+    """One argument of a tool; `kind` is its type in JSON schema or number, `title` its name as words."""
 
     name: str
     kind: str
@@ -132,13 +131,15 @@ def _flat(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
 def _property(name: str, schema: Mapping[str, JsonValue], required: bool, fallback_text: str) -> Property:
     described = schema.get("description")
     text = described[:LONGEST_DESCRIPTION] if isinstance(described, str) else ""
-    kind = _KINDS.get(str(schema.get("type", "string" if "enum" in schema else "")), "other")
-    whole, low, high = kind == "number" and schema["type"] == "integer", schema.get("minimum"), schema.get("maximum")
+    kind = str(schema.get("type", "string" if "enum" in schema else ""))
+    whole, low, high = kind == "integer", number_in(schema.get("minimum")), number_in(schema.get("maximum"))
+    kind = "number" if whole else kind
     choices = _choices(name, schema, text or fallback_text if kind == "string" else "")
-    return Property(name, kind, whole, required, _limit(low), _limit(high), choices, read(spaced(name)), read(text))
+    return Property(name, kind, whole, required, low, high, choices, read(spaced(name)), read(text))
 
 
-def _limit(value: JsonValue) -> float | None:
+def number_in(value: JsonValue) -> float | None:
+    """Return a value of JSON if it is a number."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

@@ -13,13 +13,11 @@ from fleet.adapters.net.http.server import HttpServer
 from fleet.workbench.demo_llm.completion import DONE, Body, Completion, complete, write_event
 from fleet.workbench.demo_llm.prompt_cache import PromptCache
 from fleet.workbench.demo_llm.requests import BadRequest, parse_request
-from fleet.workbench.demo_llm.turn import Clock
+from fleet.workbench.demo_llm.turn import Clock, Conversation, reply
 
 log = logging.getLogger(__name__)
 
-_WARMING_UP = (
-    '{"model": "fleet-demo", "messages": [{"role": "user", "content": "今天天气怎么样 what time is it"}]}'.encode()
-)
+_WARMING_UP = Conversation("今天天气怎么样 what time is it")
 """Answered once at start: the dictionaries take a third of a second, which an audio process has not to spare."""
 MODEL = "fleet-demo"
 LARGEST_BODY = 4 * 1024 * 1024
@@ -37,7 +35,7 @@ def build_app(clock: Clock = read_clock) -> FastAPI:
     Args:
         clock: Tells the time, with its zone; the only thing besides the request that the words of answers depend on.
     """
-    complete(parse_request(_WARMING_UP), clock, PromptCache())
+    reply(_WARMING_UP, (), clock)
     cache = PromptCache()
     app = FastAPI(title="fleet demo model", openapi_url=None)
 

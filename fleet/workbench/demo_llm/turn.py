@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from fleet.workbench.demo_llm import answers, reminders
 from fleet.workbench.demo_llm.arguments import Arguments, Change, fill
@@ -162,12 +163,9 @@ def _tell(tool: Tool, result: ToolResult, arguments: Arguments, reading: Reading
         return answers.tell_failure(tool, result, reading.language)
     if tool.read_only:
         return answers.tell_result(tool, result, reading)
-    only_sets = {"set", "on", "off", "increase", "decrease"} & set(tool.verbs)
-    return (
-        answers.clean(result.speech)
-        if result.speech and not only_sets
-        else answers.tell_done(tool, arguments, reading.language)
-    )
+    if result.speech and not {"set", "on", "off", *CHANGES} & set(tool.verbs):
+        return answers.clean(result.speech)
+    return answers.tell_done(tool, arguments, reading.language)
 
 
 def _topics_of(tool: Tool, entry: Property) -> tuple[str, ...]:
@@ -234,15 +232,13 @@ def _essence(step: _Step) -> tuple[str, frozenset[tuple[str, Scalar]]]:
 
 def _clauses(reading: Reading) -> list[Reading]:
     """Cut at pauses, at `and`, and before the second thing in `音量30亮度50`."""
-    text, start, pieces = reading.text, 0, []
+    text = reading.text
     cuts = [found.span() for found in _JOINT.finditer(text)]
     topics = [mark.start for mark in reading.marks if mark.kind == "topic"]
     ends = {number.end for number in reading.numbers}
     cuts += [(at, at) for at in topics[1:] if len(text[:at].rstrip()) in ends]
-    for low, high in (*sorted(cuts), (len(text), len(text))):
-        pieces.append(read(text[start:low]))
-        start = high
-    return [piece for piece in pieces if piece.text]
+    spans = pairwise([(0, 0), *sorted(cuts), (len(text), len(text))])
+    return [piece for (_, start), (end, _) in spans if (piece := read(text[start:end])).text]
 
 
 def _without_address(reading: Reading) -> Reading:

@@ -46,16 +46,12 @@ class Dictionary:
         self.long = _pattern(phrase for phrase in self.phrases if " " in phrase or re.match(f"[{HAN}]{{2}}", phrase))
         self.short = _pattern(self.phrases)
         spoken = {phrase: one for phrase, one in self.phrases.items() if self._kind(one) not in {"mood", "filler"}}
-        self.misspelt = [
-            phrase for phrase, one in spoken.items() if re.fullmatch("[a-z]{6,}", phrase) and self._kind(one) != "value"
-        ]
+        long = {phrase: one for phrase, one in spoken.items() if re.fullmatch("[a-z]{6,}", phrase)}
+        self.misspelt = [phrase for phrase, one in long.items() if self._kind(one) != "value"]
         han = {phrase: one for phrase, one in spoken.items() if re.fullmatch(f"[{HAN}]+", phrase)}
         self.by_sound = {tuple(map(sound, phrase)): one for phrase, one in han.items() if len(phrase) > 1}
-        self.nouns_by_sound = {
-            sound(phrase, loose=True): one
-            for phrase, one in han.items()
-            if len(phrase) == 1 and self._kind(one) == "topic"
-        }
+        nouns = {phrase: one for phrase, one in han.items() if len(phrase) == 1 and self._kind(one) == "topic"}
+        self.nouns_by_sound = {sound(phrase, loose=True): one for phrase, one in nouns.items()}
 
     def _kind(self, meaning: Meaning) -> str:
         return self.concepts[meaning[0][0]].kind
@@ -111,9 +107,8 @@ def _concept(name: str, kind: str, row: Mapping[str, Any]) -> Concept:
     chinese = row.get("label") or next(iter(split(row["zh"])), name)
     kin, opposite = (frozenset(row.get(key, "").split()) for key in ("kin", "opposite"))
     clear, rgb = row.get("clear", False), tuple(row.get("rgb", ()))
-    return Concept(
-        name, kind, name if kind == "action" else row["en"].split("|")[0], chinese, kin, opposite, clear, rgb
-    )
+    english = name if kind == "action" else row["en"].split("|")[0]
+    return Concept(name, kind, english, chinese, kin, opposite, clear, rgb)
 
 
 def _phrases(file: Mapping[str, Any]) -> dict[str, Meaning]:
