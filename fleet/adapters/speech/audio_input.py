@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 QUIET = 0.05
 """Probability below which a window is certainly no speech. Outside of utterances, one window of the next packet is
-enough then. Inside of them it is not: their ends would be found up to 0.3 s later (docs/performance.md)."""
+enough then. Inside of them it is not: their ends would be found up to 0.3 s later (docs/performance-history.md)."""
 
 
 class VadFrame(NamedTuple):

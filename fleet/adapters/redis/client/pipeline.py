@@ -1,8 +1,8 @@
 """Many commands on one connection: written as they come, answered in order.
 
 redis-py uses one connection for every command in flight, and 100 to 200 µs of CPU time for each; here the commands of
-one loop iteration are written together (docs/performance.md). redis-py still opens the connection: TLS, passwords,
-Sentinels.
+one loop iteration are written together (docs/performance-history.md). redis-py still opens the connection: TLS,
+passwords, Sentinels.
 """
 
 import asyncio
