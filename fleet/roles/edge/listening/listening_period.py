@@ -78,7 +78,6 @@ class ListeningPeriod:
     """
 
     __slots__ = (
-        "_behind_ms",
         "_counters",
         "_frame_ms",
         "_listener",
@@ -148,6 +147,11 @@ class ListeningPeriod:
         utterance = self.collector.commit()
         self._stream.recording = False
         self._listener.take_utterance(utterance, self._loop.time())
+
+    def put_back(self) -> None:
+        """End the utterance that is under way, and put it before the one that follows soon."""
+        self.collector.rejoin(self.collector.commit())
+        self._stream.recording = False
 
     def close(self) -> None:
         if not self.closed:

@@ -123,7 +123,7 @@ class TurnEnding:
                 return True
             case "keep":
                 self.end()
-                period.collector.rejoin(period.collector.commit())
+                period.put_back()
         return False
 
     def end(self) -> None:
