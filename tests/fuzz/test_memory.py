@@ -162,5 +162,5 @@ def test_a_recording_has_a_longest_length(endpoint_ms: float | None, speech: lis
     frame = bytes(FRAME_MS * BYTES_PER_MS)
     for number in range(2000):
         collector.add(frame, speech[number % len(speech)], number * 0.06)
-        held = sum(map(len, collector._pieces)) + sum(map(len, collector._before._frames))
+        held = sum(map(len, collector._pieces)) + sum(map(len, collector._before))
         assert held <= (LONGEST_MS + 10 * FRAME_MS) * BYTES_PER_MS
