@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 
 MOST_PACKETS = 1000
-"""Packets that may wait: a minute of audio. A faster voice waits."""
+"""Packets that may wait: a minute of audio. A voice that is ahead by more waits for room."""
 
 
 class PacketQueue:
@@ -15,7 +15,7 @@ class PacketQueue:
     def __init__(self) -> None:
         self.packets: deque[bytes] = deque()
         self.added = 0
-        """Packets so far."""
+        """Packets that were added since the answer began."""
         self._sentences: deque[tuple[int, int]] = deque()
         """Sentences that have not begun, each after the number of packets before it."""
         self.begins_at: int | None = None

@@ -101,8 +101,8 @@ class PacingTerms:
         self.most_filled = math.ceil(MOST_FILLED * 1000 / frame_ms)
         self.most_made_up, self.loss, self.settle = pacing.lead, pacing.loss, pacing.settle
         self.steady = math.inf if pacing.loss or self.lead < frame else max(self.half, SPACING)
-        """If the lead alone lets the next packet come this much later, nothing else delays it: the device's queue has
-        not run empty, and no packet is made up for lost ones."""
+        """If the lead alone makes the next packet wait at least this long, no other rule decides about it: the device's
+        queue has not run empty, and no packet is sent ahead for lost ones."""
 
 
 @lru_cache(maxsize=256)

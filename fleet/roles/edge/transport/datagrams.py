@@ -98,7 +98,7 @@ class SessionChannel(Protocol):
 
 
 class PlainChannel(Channel):
-    """In Python.
+    """A session's channel in Python.
 
     Args:
         key: 16 bytes, fresh for every hello.
