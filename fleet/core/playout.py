@@ -5,10 +5,11 @@ less than the lead ahead. Times are seconds on any steady clock.
 """
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fleet.core.packet_queue import PacketQueue
 from fleet.core.playout_device import EXACT, SPACING, Pacing, PlayoutDevice, pacing_terms
+from fleet.core.usual_packets import UsualPackets
 
 SILENCE_LEAD = 2
 """Frames of filling silence that the device may have queued: real audio waits behind them."""
@@ -18,13 +19,6 @@ FIRST_AFTER = 0.150
 A device discards packets within 100 ms of `tts start`; the rest is a margin for a delayed `tts start`."""
 STOP_AFTER = 0.100
 """Least time from the last packet to the announcement of the end, which may overtake packets."""
-
-
-class PacketSink(Protocol):
-    """Takes the packets for one device."""
-
-    def send_packet(self, packet: bytes) -> None:
-        """Send an Opus packet."""
 
 
 class PlayoutStep(NamedTuple):
@@ -54,7 +48,7 @@ class Playout:
         pacing: The device's pacing.
     """
 
-    __slots__ = ("_ended", "_fill", "_packets", "_silence", "_terms", "_usual", "begun", "device", "held", "queue")
+    __slots__ = ("_ended", "_fill", "_packets", "_silence", "_terms", "begun", "device", "held", "queue", "usual")
 
     def __init__(
         self, frame_ms: int, silence: bytes, device: PlayoutDevice | None = None, pacing: Pacing = _USUAL
@@ -63,13 +57,12 @@ class Playout:
         self._silence = silence
         self.queue = PacketQueue()
         self._packets = self.queue.packets
-        self._usual = 0
-        """How many of the next packets need nothing but their time."""
         self._ended = False
         self._fill: float = math.inf
         """Packets of silence that may be sent until the next sentence begins or ends."""
         self.device = device or PlayoutDevice()
         self.device.plan(self._terms)
+        self.usual = UsualPackets(self.device, self._terms, self._packets)
         self.held = False
         """Whether nothing is sent for now; the packets are kept."""
         self.begun = 0
@@ -111,7 +104,7 @@ class Playout:
     def hold(self) -> None:
         """Send nothing, also no end, until `go_on`; the device plays what it has."""
         self.held = True
-        self._usual = 0
+        self.usual.left = 0
 
     def go_on(self) -> None:
         """Send the packets that were kept: the lead first, as at the beginning, if the device's queue ran empty."""
@@ -120,26 +113,6 @@ class Playout:
     def add_loss(self, frames: float) -> None:
         """Note lost frames; as many packets are then sent ahead of time, within the bound."""
         self.device.add_loss(frames, self._terms)
-
-    def send_usual(self, now: float, sink: PacketSink) -> float | None:
-        """Send the packet that is due and return when the next one is, if `step` would do nothing else.
-
-        This is so nearly always. Otherwise do nothing and return None.
-        """
-        device, usual = self.device, self._usual
-        if not usual or device.next_at - now > EXACT:
-            return None
-        self._usual = usual - 1
-        terms = self._terms
-        # What `note_sent` does, where nothing but the lead decides.
-        played_at = device.played_at + terms.frame
-        due = played_at - terms.lead
-        if due - now >= terms.steady:
-            device.sent_at, device.played_at, device.next_at = now, played_at, due
-        else:
-            device.note_sent(now, terms)
-        sink.send_packet(self._packets.popleft())
-        return device.next_at if usual > 1 else self.due(now)
 
     def step(self, now: float) -> PlayoutStep:
         """Return what is due; at most one packet."""
@@ -157,14 +130,14 @@ class Playout:
             return PlayoutStep(begins=begins, stop=True)
         else:
             self._fill -= 1
-        self._usual = 0
+        self.usual.left = 0
         self.device.note_sent(now, self._terms)
         return PlayoutStep(packet, begins, False, self.due(now))
 
     def due(self, now: float) -> float | None:
         """Return when something is due; None if nothing is before a packet or sentence is added."""
         device = self.device
-        if self._usual:
+        if self.usual.left:
             return device.next_at
         if device.ready_at is None or self.held:
             return None
@@ -188,5 +161,6 @@ class Playout:
             return max(device.next_at, empty)
         if queue.room:
             # Where there is none a voice may wait for it, which is noticed in `step`.
-            self._usual = len(queue) if queue.begins_at is None else min(len(queue), queue.begins_at - queue.sent)
+            waiting = len(queue)
+            self.usual.left = waiting if queue.begins_at is None else min(waiting, queue.begins_at - queue.sent)
         return device.next_at

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from fleet.core.firmware_traits import clears_on_stop
 from fleet.core.playout_device import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
 from fleet.core.reference import EchoReference
+from fleet.core.usual_packets import PacketSink
 from fleet.ground.log import fields
 from fleet.roles.edge.agents import SessionAgent
 from fleet.roles.edge.services import EdgeServices
@@ -14,6 +15,27 @@ from fleet.wire.dialect import Dialect
 from fleet.wire.edge_messages import OpenSessionCommand
 from fleet.wire.messages import AudioFormat, DeviceCommand
 from fleet.wire.topics import down_topic
+
+
+class NotedChannel:
+    """Keeps what is sent, so that the server can cancel the device's echo.
+
+    Args:
+        channel: Seals and sends.
+        reference: Keeps it.
+        opened: The session.
+    """
+
+    __slots__ = ("_channel", "_frame_ms", "_reference")
+
+    def __init__(self, channel: SessionChannel, reference: EchoReference, opened: OpenSessionCommand) -> None:
+        self._channel, self._reference, self._frame_ms = channel, reference, opened.downlink_frame_ms
+
+    def send(self, payload: bytes, /) -> bool:
+        sent = self._channel.send(payload)
+        if sent:
+            self._reference.note_sent(self._channel.sent * self._frame_ms, payload)
+        return sent
 
 
 class DownlinkTransport:
@@ -30,7 +52,6 @@ class DownlinkTransport:
     __slots__ = (
         "_channel",
         "_dialect",
-        "_send",
         "_services",
         "_stream",
         "agent",
@@ -53,7 +74,6 @@ class DownlinkTransport:
         self._channel = channel
         self._stream = stream
         self._services = services
-        self._send = channel.send
         self.agent = SessionAgent(services.agents, services.voice, services.tasks, opened)
         self.interruptible = False
         """Whether the user may interrupt an answer by speaking."""
@@ -85,6 +105,11 @@ class DownlinkTransport:
         return Pacing(lead, loss, SETTLE if clears else 0.0)
 
     @property
+    def sink(self) -> PacketSink:
+        """Encrypts and sends Opus packets. Only timers send."""
+        return NotedChannel(self._channel, self.reference, self.opened) if self.reference else self._channel
+
+    @property
     def sent(self) -> int:
         """Number of packets sent."""
         return self._channel.sent
@@ -97,12 +122,6 @@ class DownlinkTransport:
     def send_command(self, command: DeviceCommand) -> bool:
         """Publish a command to the device; return False if it could not be sent now."""
         return self._services.publisher.publish(down_topic(self.opened.device), self._dialect.send(command))
-
-    def send_packet(self, packet: bytes) -> None:
-        """Encrypt and send one Opus packet; do nothing while the device's address is unknown. Only timers call it."""
-        sent = self._send(packet)
-        if self.reference and sent:
-            self.reference.note_sent(self.sent * self.opened.downlink_frame_ms, packet)
 
     def fields(self, turn: str = "") -> AbstractContextManager[None]:
         """Add the session, and the turn if there is one, to all log lines of the block."""

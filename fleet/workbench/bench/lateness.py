@@ -4,7 +4,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fleet.core.playout import PacketSink, Playout, PlayoutStep
+from fleet.core.playout import Playout, PlayoutStep
+from fleet.core.usual_packets import UsualPackets
 
 
 @contextmanager
@@ -14,30 +15,32 @@ def watched() -> Iterator[list[float]]:
     From inside, because a receiver knows only the spacing, not what was due. Looking costs up to 10 % of the edge's
     work on a packet, so its CPU is measured at other times.
     """
-    late_ms, due = list[float](), dict[Playout, float]()
-    step, send_usual = Playout.step, Playout.send_usual
+    late_ms, due = list[float](), dict[UsualPackets, float]()
+    step, on_timer = Playout.step, UsualPackets.on_timer
 
-    def note(playout: Playout, sent: bool, again: float | None) -> None:
-        if sent and playout in due:
-            late_ms.append((time.monotonic() - due[playout]) * 1000)
+    def note(usual: UsualPackets, sent: bool, again: float | None) -> None:
+        if sent and usual in due:
+            late_ms.append((time.monotonic() - due[usual]) * 1000)
         if again is not None:
-            due[playout] = again
+            due[usual] = again
 
     def watch_step(playout: Playout, now: float) -> PlayoutStep:
         found = step(playout, now)
-        note(playout, found.packet is not None, found.again)
+        note(playout.usual, found.packet is not None, found.again)
         return found
 
-    def watch_send_usual(playout: Playout, now: float, sink: PacketSink) -> float | None:
-        again = send_usual(playout, now, sink)
-        note(playout, again is not None, again)
+    def watch_on_timer(usual: UsualPackets, now: float) -> float | None:
+        left, waiting = usual.left, len(usual.packets)
+        again = on_timer(usual, now)
+        if left:
+            note(usual, len(usual.packets) < waiting, again)
         return again
 
     # By name: to mypy the assignment of a method is a mistake.
-    for name, watch in (("step", watch_step), ("send_usual", watch_send_usual)):
-        setattr(Playout, name, watch)
+    for owner, name, watch in ((Playout, "step", watch_step), (UsualPackets, "on_timer", watch_on_timer)):
+        setattr(owner, name, watch)
     try:
         yield late_ms
     finally:
-        for name, method in (("step", step), ("send_usual", send_usual)):
-            setattr(Playout, name, method)
+        for owner, name, method in ((Playout, "step", step), (UsualPackets, "on_timer", on_timer)):
+            setattr(owner, name, method)

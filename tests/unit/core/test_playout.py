@@ -26,26 +26,28 @@ class Answer:
     stopped: float | None = None
     playout: Playout | None = None
     usual: bool = False
-    """Whether to ask for the usual packet first, as the edge does."""
+    """Whether usual packets send themselves, as on the edge."""
     taken: int = 0
     """Packets that came so."""
-    packet: bytes = b""
-    """The last of them."""
+    now: float = START
 
-    def send_packet(self, packet: bytes) -> None:
-        self.packet = packet
+    def send(self, payload: bytes, /) -> bool:
+        self.sent.append((self.now - START, payload))
+        self.taken += 1
+        return True
 
     def run(self, seconds: float, jitter: tuple[float, ...] = (0.0,)) -> "Answer":
         playout = self.playout = self.playout or Playout(self.frame_ms, SILENCE)
+        playout.usual.attach(self, self)
         playout.start(START)
         script, due = sorted(self.script, key=lambda line: line[0]), None
         for tick in range(round(seconds / TICK)):
-            now = START + tick * TICK + jitter[tick % len(jitter)]
+            now = self.now = START + tick * TICK + jitter[tick % len(jitter)]
             while script and START + script[0][0] <= now:
                 self._do(playout, script.pop(0))
                 due = now
             if due is not None and now >= due and self.stopped is None:
-                due = self._step(playout, now)
+                due = playout.usual.on_timer(now) if self.usual else self.take_step(now)
         return self
 
     def _do(self, playout: Playout, line: tuple[float, str, int]) -> None:
@@ -67,12 +69,9 @@ class Answer:
             case _:
                 playout.end()
 
-    def _step(self, playout: Playout, now: float) -> float | None:
-        if self.usual and (again := playout.send_usual(now, self)) is not None:
-            self.sent.append((now - START, self.packet))
-            self.taken += 1
-            return again
-        step = playout.step(now)
+    def take_step(self, now: float) -> float | None:
+        assert self.playout
+        step = self.playout.step(now)
         if step.packet is not None:
             self.sent.append((now - START, step.packet))
         self.begun += [(now - START, number) for number in step.begins]

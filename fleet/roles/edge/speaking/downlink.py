@@ -81,14 +81,16 @@ class Downlink:
         device = earlier.playout.device if earlier else None
         fmt = self._transport.downlink
         filler = silence(fmt.sample_rate, fmt.frame_ms)
-        speech.prepare(Playout(fmt.frame_ms, filler, device, self._transport.pacing), self._services.counters, now)
+        playout = Playout(fmt.frame_ms, filler, device, self._transport.pacing)
+        playout.usual.attach(self._transport.sink, self)
+        speech.prepare(playout, self._services.counters, now)
         self.speech = speech
         self._gauge = PlaybackGauge(fmt.frame_ms)
         with working_for(self._transport.opened.device):
             self._task = self._services.tasks.start("speech", synthesise(speech, self._transport.agent, fmt, self))
-        if speech.playout.started:
+        if playout.started:
             log.info("speech begins")
-            self._services.socket.wheel.set(self._timer, now, self)
+            self._services.socket.wheel.set(self._timer, now, playout.usual)
         elif not speech.lazy:
             self._send_start(now)
 
@@ -113,7 +115,7 @@ class Downlink:
         """Send what was kept while the answer was held."""
         if self.speech:
             self.speech.playout.go_on()
-            self._services.socket.wheel.set(self._timer, now, self)
+            self._services.socket.wheel.set(self._timer, now, self.speech.playout.usual)
 
     def cancel(self) -> SpokenAnswer | None:
         """Cancel the answer without `tts stop`; return it."""
@@ -148,7 +150,7 @@ class Downlink:
             if speech.on_start:
                 speech.on_start()
             self.send_emotion()
-            self._services.socket.wheel.set(self._timer, now, self)
+            self._services.socket.wheel.set(self._timer, now, speech.playout.usual)
 
     def send_emotion(self) -> None:
         """Send the answer's emotion, if it is not sent yet: after `tts start`, never before it.
@@ -172,22 +174,19 @@ class Downlink:
             speech.lazy = False
             self._send_start(wheel.clock())
         if playout.drained or (playout.queue and playout.started):
-            wheel.set(self._timer, wheel.clock(), self)
+            wheel.set(self._timer, wheel.clock(), playout.usual)
 
-    def on_timer(self, now: float) -> float | None:
-        """Send what is due; return the next due time."""
+    def take_step(self, now: float) -> float | None:
+        """Do what is due, if it is not a usual packet; return when something is due next."""
         speech = self.speech
         if speech is None:
             return None
         playout = speech.playout
-        again = playout.send_usual(now, self._transport)
-        if again is not None:
-            return again
         packet, begins, stop, again = playout.step(now)
         if begins:
             self._begin_sentences(begins, speech)
         if packet is not None:
-            self._transport.send_packet(packet)
+            self._transport.sink.send(packet)
             # Packets before the first sentence are a filler's.
             if not speech.first_sent and playout.begun:
                 _note_first_packet(self._transport, speech, now)

@@ -1,8 +1,8 @@
 """One timer wheel for all streams of an edge: an asyncio timer or task for each stream costs ten times more."""
 
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
 
 from fleet.ground.metrics import audio
 
@@ -18,13 +18,25 @@ _EXACT = 1e-4
 """Tolerance for rounding errors, as part of a tick: otherwise a time on the grid might count as one just after it."""
 
 _NEXT = 1 - _EXACT
+_A_SECOND = 1 / TICK
 
 
 class TimerOwner(Protocol):
     """Has a timer on the wheel."""
 
     def on_timer(self, now: float) -> float | None:
-        """Do what is due at the tick's time; return when the timer should fire next, or None."""
+        """Do what is due at the tick's time; return when the timer should fire next, or None.
+
+        If the owner itself sets or cancels the timer meanwhile, that counts.
+        """
+
+
+class _Nobody:
+    def on_timer(self, now: float) -> None:
+        """Do nothing."""
+
+
+_NOBODY: Final = _Nobody()
 
 
 class Timer:
@@ -33,8 +45,8 @@ class Timer:
     __slots__ = ("owner", "tick")
 
     def __init__(self) -> None:
-        self.owner: TimerOwner | None = None
-        """Called when it fires. None while it is off: it is a part of its owner, and a circle of both would keep a
+        self.owner: TimerOwner = _NOBODY
+        """Called when it fires. Nobody while it is off: it is a part of its owner, and a circle of both would keep a
         closed session until the garbage collector comes."""
         self.tick = 0
         """Number of the tick at which it fires; 0 while it is off."""
@@ -77,7 +89,7 @@ class TimerWheel:
         if timer.tick:
             timer.tick = 0
             self.pending -= 1
-        timer.owner = None
+        timer.owner = _NOBODY
 
     def run(self, now: float) -> None:
         """Fire all timers that are due, with the time of the current tick as `now`.
@@ -85,8 +97,10 @@ class TimerWheel:
         A stream that computes its next time from this `now` stays on the grid.
         """
         current, fired = tick_of(now), False
-        at, slots = current * TICK, self._slots
-        for tick in range(max(self._done + 1, current - SLOTS + 1), current + 1):
+        at = current * TICK
+        self._catch_up(current)
+        slots = self._slots
+        for tick in range(self._done + 1, current + 1):
             self._done = tick
             entries = slots[tick % SLOTS]
             if not entries:
@@ -95,39 +109,51 @@ class TimerWheel:
             timer, failed = entries[0], True
             try:
                 for timer in left:
-                    owner, was = timer.owner, timer.tick
-                    if owner is None or was > tick:
+                    if timer.tick != tick:
                         continue
-                    due = owner.on_timer(at)
-                    if due is not None and timer.tick == was:
-                        # Nearly every timer goes on.
-                        to = int(due / TICK + _NEXT)
-                        if tick < to < beyond:
-                            timer.tick = to
-                            slots[to % SLOTS].append(timer)
-                            continue
-                    self._go_on(timer, owner, was, due)
+                    due = timer.owner.on_timer(at)
+                    if timer.tick != tick:
+                        continue
+                    if due is None:
+                        self.cancel(timer)
+                        continue
+                    # What `_place` does: nearly every timer goes on within the wheel's range.
+                    to = int(due * _A_SECOND + _NEXT)
+                    if tick < to < beyond:
+                        timer.tick = to
+                        slots[to % SLOTS].append(timer)
+                    else:
+                        self._place(timer, due)
                 failed = False
             finally:
-                if failed and timer.tick <= tick:
-                    self.cancel(timer)
-                # After a failure others are left: they fire with the next tick.
-                slots[(tick + 1) % SLOTS].extend(left)
+                if failed:
+                    self._recover(timer, left)
         if fired and self.expected is not None:
             # Not the loop's clock: uvloop does not advance it while the timers fire.
             self._late.observe(max(0.0, time.monotonic() - self.expected))
 
-    def _go_on(self, timer: Timer, owner: TimerOwner, was: int, due: float | None) -> None:
-        """Set a timer that has fired at the tick `was`, or end it. Its owner may have set or cancelled it meanwhile."""
-        if due is not None:
-            self.pending += not timer.tick
-            timer.owner = owner
-            self._place(timer, due)
-        elif timer.tick == was:
-            self.cancel(timer)
+    def _recover(self, broken: Timer, others: Iterator[Timer]) -> None:
+        """Cancel a timer whose owner has failed; those after it fire with the next tick."""
+        if broken.tick == self._done:
+            self.cancel(broken)
+        for timer in others:
+            if timer.tick == self._done:
+                self._place(timer, 0.0)
+
+    def _catch_up(self, current: int) -> None:
+        """Let all timers fire at the current tick if the process stood still for longer than the wheel's range."""
+        if current - self._done < SLOTS:
+            return
+        self._done = current - 1
+        timers = [timer for ahead in range(SLOTS) for timer in self._slots[(current + 1 + ahead) % SLOTS]]
+        self._slots = [[] for _ in range(SLOTS)]
+        for timer in timers:
+            if timer.tick:
+                timer.tick = current
+        self._slots[current % SLOTS] = timers
 
     def _place(self, timer: Timer, due: float) -> None:
-        tick, done = int(due / TICK + _NEXT), self._done
+        tick, done = int(due * _A_SECOND + _NEXT), self._done
         if tick <= done:
             tick = done + 1
         elif tick >= done + SLOTS:
@@ -138,4 +164,4 @@ class TimerWheel:
 
 def tick_of(now: float) -> int:
     """Return the number of the latest tick."""
-    return int(now / TICK + _EXACT)
+    return int(now * _A_SECOND + _EXACT)

@@ -149,14 +149,13 @@ def test_timers_are_told_the_time_of_the_tick() -> None:
     assert fired == [pytest.approx(1000.0 + 7 * TICK)]
 
 
-def test_timer_that_sets_itself_while_it_fires_is_on_once() -> None:
+def test_timer_that_sets_itself_while_it_fires_is_on_once_at_the_time_that_it_set() -> None:
     clock = Clock()
-    count = 0
+    fired = list[float]()
 
     def fire(now: float) -> float | None:
-        nonlocal count
-        count += 1
-        if count > 1:
+        fired.append(now)
+        if len(fired) > 1:
             return None
         clock.set(owner, now + 0.05)
         return now + 0.03
@@ -166,7 +165,7 @@ def test_timer_that_sets_itself_while_it_fires_is_on_once() -> None:
     clock.turn(TICK)
     assert clock.wheel.pending == 1
     clock.turn(1)
-    assert count == 2
+    assert len(fired) == 2 and fired[1] - fired[0] == pytest.approx(0.05, abs=TICK)
     assert clock.wheel.pending == 0
 
 
@@ -178,4 +177,19 @@ def test_a_timer_that_is_off_does_not_know_its_owner() -> None:
         assert owner.timer.owner is owner
     clock.wheel.cancel(cancelled.timer)
     clock.turn(1)
-    assert (len(fired), once.timer.owner, cancelled.timer.owner) == (1, None, None)
+    assert len(fired) == 1
+    assert once.timer.owner is not once and cancelled.timer.owner is not cancelled
+
+
+def test_a_timer_that_is_cancelled_while_it_fires_stays_off() -> None:
+    clock, fired = Clock(), []
+
+    def fire(now: float) -> float:
+        fired.append(now)
+        clock.wheel.cancel(owner.timer)
+        return now + 0.03
+
+    owner = Owner(fire)
+    clock.set(owner, clock.now)
+    clock.turn(1)
+    assert (len(fired), clock.wheel.pending) == (1, 0)
