@@ -136,11 +136,10 @@ class EdgeSession:
         """Take one packet that the native part of the socket has admitted."""
         # The same as at the end of `receive`: one more call for each packet would cost more than these lines.
         parts = self._made or self.parts
-        uplink = parts.uplink
         if parts.aec and timestamp:
             parts.turn_taking.turns.downlink.note_played(timestamp, now)
-        uplink.push(sequence, payload, now, timestamp)
-        if uplink.gate != "open" and not parts.aec:
+        uplink = parts.uplink
+        if not uplink.push(sequence, payload, now, timestamp) and uplink.gate != "open" and not parts.aec:
             parts.turn_taking.manual_interruption.note_packet(now)
 
     async def take(self, command: EdgeCommand, now: float) -> None:

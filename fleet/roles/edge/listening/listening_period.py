@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
-from fleet.adapters.speech.audio_input import VadFrame
+from fleet.adapters.speech.audio_input import AudioInputStream, VadFrame
 from fleet.core.reference import EchoReference, Played
 from fleet.roles.edge.agents import SessionAgent
 from fleet.roles.edge.listening.push_to_talk import PushToTalk
@@ -106,8 +106,8 @@ class ListeningPeriod:
         self._padded_ms = 0.0
         self.closed = False
         """Whether nobody listens any more."""
-        self.direct = False
-        """Whether packets come here as they are: nothing of what is heard has to be left out first."""
+        self.direct: AudioInputStream | None = None
+        """The stream, if packets may go to it as they are: nothing of what is heard has to be left out first."""
         self._listener, self._pauses = consumers.listener, consumers.pauses
         self.collector = collector
 
@@ -129,7 +129,15 @@ class ListeningPeriod:
             played: What the device had just played; None if that is not known.
         """
         if not self._stream.feed(packet, played):
-            self._counters["queue_full"] += 1
+            self.note_dropped()
+
+    def note_dropped(self) -> None:
+        """Count a packet for which the stream's queue had no room."""
+        self._counters["queue_full"] += 1
+
+    def listen_directly(self) -> None:
+        """Let packets go to the stream as they are from now on."""
+        self.direct = self._stream
 
     def may_pad(self) -> bool:
         """Count a silent frame without a number; return whether to feed it."""

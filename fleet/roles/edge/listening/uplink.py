@@ -73,8 +73,8 @@ class Uplink:
         """Push-to-talk: whether only `stop` ends an utterance."""
         self.gate: Gate = "held"
 
-    def push(self, sequence: int, payload: bytes, now: float, timestamp: int = 0) -> None:
-        """Take one admitted packet.
+    def push(self, sequence: int, payload: bytes, now: float, timestamp: int = 0) -> bool:
+        """Take one admitted packet; return whether it is listened to as it is, as nearly every packet.
 
         Args:
             sequence: Its number.
@@ -89,16 +89,21 @@ class Uplink:
                 self._pass_gate(toc.empty_packet(self._format.frame_ms), now)
             else:
                 self._services.counters["unwanted"] += 1
-            return
-        self.burst.add(now)
-        in_order, period = self.jitter.next(sequence), self.period
-        if in_order and period is not None and period.direct:
-            # Nearly every packet.
-            period.feed(payload)
-            return
+            return False
+        # What `Burst.add` does, without its call.
+        burst = self.burst
+        until = burst.until
+        burst.until = (until if until > now else now) + burst.frame
+        burst.at = now
+        period = self.period
+        if period is not None and (direct := period.direct) is not None and self.jitter.next(sequence):
+            if not direct.feed(payload):
+                period.note_dropped()
+            return True
         stamped: Payload = StampedPacket(payload, timestamp) if self._consumers.reference else payload
-        for released in [stamped] if in_order else self.jitter.push(sequence, stamped, now):
+        for released in self.jitter.push(sequence, stamped, now):
             self._pass_gate(released, now)
+        return False
 
     def rejoin(self, packets: list[tuple[int, bytes]], now: float) -> None:
         """Take packets that were proved together, in order; the stream may have restarted at lower numbers."""
@@ -197,7 +202,8 @@ class Uplink:
         further_ms = OVER_ECHO_MS if echoes else 0.0
         collector = UtteranceCollector(None if self.pressed else endpoint_ms, pause_ms, further_ms)
         self.period = ListeningPeriod(self._services, self._format, collector, self._consumers, echoes=echoes)
-        self.period.direct = self._settles_at is None and not echoes
+        if self._settles_at is None and not echoes:
+            self.period.listen_directly()
         for packet in packets:
             self.period.feed(packet)
 
@@ -215,8 +221,8 @@ class Uplink:
                 self._services.counters["unwanted"] += 1
                 return
             self._settles_at = None
-            if self.period:
-                self.period.direct = self._consumers.reference is None
+            if self.period and self._consumers.reference is None:
+                self.period.listen_directly()
         if self.gate == "held":
             self._preroll.add(packet, now)
             if self._preroll.is_live(now):
