@@ -37,8 +37,8 @@ async def api(resources: ProcessResources) -> AsyncIterator[HttpServer]:
             access = AccessWatch(resources.store, resources.keys, settings.revocations_file, expel)
             async with running("access", access.run), serve(app, slice_of(settings, HttpSettings)) as server:
                 with (
-                    metrics.api_requests.following(app.state.counts),
-                    metrics.api_refusals.following(app.state.counts, server.bounds.counts, server.counts),
+                    metrics.api_requests.following(app.counts),
+                    metrics.api_refusals.following(app.counts, server.bounds.counts, server.counts),
                     bounds.following(
                         "http_connections", lambda: sum(server.bounds.here.values()), server.bounds.connections
                     ),

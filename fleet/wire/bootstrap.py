@@ -111,9 +111,10 @@ def is_firmware(user_agent: str, activation_version: str) -> bool:
 
     Firmware sends its activation version, or board and version as User-Agent. A registrar sends neither.
     """
+    if activation_version.strip():
+        return True
     board, version = parse_agent(user_agent)
-    named = bool(board) and version is not None and not _LIBRARY.match(user_agent.strip())
-    return named or bool(activation_version.strip())
+    return bool(board) and version is not None and not _LIBRARY.match(user_agent.strip())
 
 
 def clip(text: str) -> str:

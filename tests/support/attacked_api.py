@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from fastapi import FastAPI
 
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
@@ -18,7 +17,7 @@ from fleet.adapters.redis.client.store import Store
 from fleet.ground.settings import load
 from fleet.ground.settings.slices import slice_of
 from fleet.ground.tasks import running
-from fleet.roles.api.app import build_app
+from fleet.roles.api.app import Api, build_app
 from fleet.roles.api.settings import ApiSettings
 from fleet.wire.identity import CredentialKeys
 from tests.support.api_server import BODY, headers
@@ -92,9 +91,9 @@ async def attacked_api(
 
 
 @asynccontextmanager
-async def _attacked(app: FastAPI, server: HttpServer, url: str) -> AsyncIterator[AttackedApi]:
+async def _attacked(app: Api, server: HttpServer, url: str) -> AsyncIterator[AttackedApi]:
     async with running("api", server.run), _client(url, None) as client, _client(url, "127.0.0.2") as neighbour:
-        site = AttackedApi(client, neighbour, app.state.counts, server)
+        site = AttackedApi(client, neighbour, app.counts, server)
         await site.serves()
         here = Descriptors()
         yield site

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fleet.adapters.files.operator_tokens import OperatorTokens, tokens_path
 from fleet.adapters.files.serials import Serials
@@ -31,13 +33,25 @@ if TYPE_CHECKING:
     from fleet.adapters.llm.vision import OpenAiVision
 
 
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The api as an ASGI application."""
+
+    app: ASGIApp
+    counts: Counter[str]
+    """Refusals."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send)
+
+
 def build_app(
     settings: ApiSettings,
     keys: CredentialKeys,
     store: Store,
     vision: "OpenAiVision | None" = None,
-) -> FastAPI:
-    """Return the api. Its only own state are rate limits, and the counts of refusals in `state.counts`.
+) -> Api:
+    """Return the api. Its only own state are rate limits, and the counts of refusals.
 
     Args:
         settings: Of the process.
@@ -68,13 +82,10 @@ def build_app(
         app.include_router(part.router)
     if settings.broker_token is not None:
         app.include_router(MqttLogin(keys, settings.broker_token.get_secret_value(), counts).router)
-    _surround(app, counts, dict.fromkeys(PATHS, bootstrap.answer))
-    return app
+    return _surround(app, counts, dict.fromkeys(PATHS, bootstrap.answer))
 
 
-def _surround(app: FastAPI, counts: Counter[str], direct: Mapping[str, Answer]) -> None:
-    app.state.counts = counts
-
+def _surround(app: FastAPI, counts: Counter[str], direct: Mapping[str, Answer]) -> Api:
     async def refuse(_: Request, error: Exception) -> JSONResponse:
         if not isinstance(error, HTTPException):
             return JSONResponse({"error": "the server failed"}, 500)
@@ -83,5 +94,4 @@ def _surround(app: FastAPI, counts: Counter[str], direct: Mapping[str, Answer]) 
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
     app.add_exception_handler(HTTPException, refuse)
-    app.add_middleware(DirectRoutes, answers=direct, refuse=refuse)
-    app.add_middleware(Refusals, counts=counts)
+    return Api(Refusals(DirectRoutes(app, direct, refuse), counts), counts)

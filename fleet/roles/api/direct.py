@@ -1,4 +1,4 @@
-"""Answers the requests that come most, without FastAPI's routers: these cost a bootstrap a tenth of its CPU time."""
+"""Answers the requests that come most, outside of FastAPI: its layers cost a bootstrap a sixth of its CPU time."""
 
 from collections.abc import Awaitable, Callable, Mapping
 

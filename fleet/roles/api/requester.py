@@ -39,7 +39,7 @@ def read_requester(request: Request) -> Requester:
     Raises:
         RefusedRequest: No MAC is in its headers (400).
     """
-    headers = request.headers
+    headers = _read_headers(request)
     mac = topics.canonical_mac(headers.get("device-id", "")[:64])
     if mac is None:
         raise RefusedRequest("no mac", 400, "the header Device-Id must hold the device's MAC")
@@ -56,6 +56,11 @@ def read_requester(request: Request) -> Requester:
         language=read_locale(headers.get("accept-language", "").partition(",")[0].partition(";")[0]),
         is_firmware=is_firmware(agent, headers.get("activation-version", "")),
     )
+
+
+def _read_headers(request: Request) -> dict[str, str]:
+    """Return the headers by name; of several with one name the first. Each look into `Request.headers` reads all."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(request.scope["headers"])}
 
 
 def require_client(who: Requester, settings: ApiSettings) -> None:

@@ -102,7 +102,8 @@ def _whole(seconds: float) -> str:
 
 def site_of(request: Request) -> str:
     """Return the address that is limited as one; what a trusted proxy names as one need not be an address."""
-    return _site(request.client.host[:_LONGEST_ADDRESS] if request.client else "")
+    client = request.scope.get("client")
+    return _site(client[0][:_LONGEST_ADDRESS] if client else "")
 
 
 @lru_cache(maxsize=4096)

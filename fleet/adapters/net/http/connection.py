@@ -238,12 +238,14 @@ def _is_open(cycle: RequestResponseCycle | None) -> bool:
 
 def _find_fault(url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
     """Return why a head is refused that httptools has accepted."""
-    hosts = sum(name == b"host" for name, _ in headers)
-    codings = [value.strip().lower() for name, value in headers if name == b"transfer-encoding"]
+    names = [name for name, _ in headers]
+    hosts, codings = names.count(b"host"), names.count(b"transfer-encoding")
     if version not in ("1.0", "1.1"):
         return "unknown version"
     if hosts > 1 or (version == "1.1" and not hosts):
         return "not one host"
-    if codings and (codings != [b"chunked"] or version == "1.0"):
-        return "unknown transfer coding"
+    if codings:
+        coding = headers[names.index(b"transfer-encoding")][1].strip().lower()
+        if codings > 1 or coding != b"chunked" or version == "1.0":
+            return "unknown transfer coding"
     return "not a path" if url[:1] != b"/" or b"#" in url else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from fleet.adapters.net.http.connection import BoundedConnection, Bounds
 from fleet.adapters.net.listening import listen
@@ -39,7 +39,7 @@ class HttpServer:
     """
 
     def __init__(
-        self, app: FastAPI, host: str, port: int, *, bounds: Bounds | None = None, proxies: str = "127.0.0.1,::1"
+        self, app: ASGIApp, host: str, port: int, *, bounds: Bounds | None = None, proxies: str = "127.0.0.1,::1"
     ) -> None:
         self.bounds = bounds or Bounds()
         self.bounds.proxies = Proxies(proxies)

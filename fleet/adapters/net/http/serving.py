@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
@@ -31,7 +31,7 @@ class HttpSettings:
 
 
 @asynccontextmanager
-async def serve(app: FastAPI, settings: HttpSettings) -> AsyncIterator[HttpServer]:
+async def serve(app: ASGIApp, settings: HttpSettings) -> AsyncIterator[HttpServer]:
     """Serve an app during the block, also with TLS if there is a certificate; yield the server for devices.
 
     At the block's end running requests are answered first.

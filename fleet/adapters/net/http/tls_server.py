@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
@@ -26,7 +26,7 @@ class HttpsServer(HttpServer):
 
     def __init__(
         self,
-        app: FastAPI,
+        app: ASGIApp,
         host: str,
         port: int,
         certificate: ServerCertificate,
