@@ -26,10 +26,12 @@ class ToolGate:
     Args:
         policy: What is allowed.
         ask: Asks the user; None if that is impossible in this turn.
-        confirmed: Id of the call to which the user has just said yes; empty for none.
+        confirmed: The call to which the user has just said yes; None for none.
     """
 
-    def __init__(self, policy: ToolPolicy = EVERYTHING, ask: AskUser | None = None, confirmed: str = "") -> None:
+    def __init__(
+        self, policy: ToolPolicy = EVERYTHING, ask: AskUser | None = None, confirmed: ToolCall | None = None
+    ) -> None:
         self.policy = policy
         """What is allowed."""
         self._ask = ask
@@ -56,8 +58,8 @@ class ToolGate:
         decision = self.policy.decide(tool, source)
         if decision == "deny":
             return DENIED
-        if self._confirmed == call.id != "":
-            self._confirmed = ""  # a later call of the turn may have the same id
+        if self._confirmed is not None and self._confirmed.id == call.id:
+            self._confirmed = None  # a later call of the turn may have the same id
             return ""
         if decision == "allow":
             return ""

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 import redis
 
+from fleet.adapters.redis.client import client as module
 from fleet.adapters.redis.client.store import Store
 from fleet.ground.errors import ConfigError
 from tests.support.redis_store import SHARDS
@@ -33,6 +34,13 @@ async def test_an_answer_means_the_same_alone_and_in_a_batch(store: Store) -> No
     assert scored == [("a", 1.5), ("b", 2.0)] and plain == ["a", "b"]
     assert await store.client.zrange("{k}", 0, -1, withscores=True) == scored
     assert await store.client.zrange("{k}", 0, -1) == plain
+
+
+def test_each_command_that_shares_a_connection_is_one_of_redis_and_blocks_nobody(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        known = client.execute_command("COMMAND INFO", *module._QUICK)
+    assert {about[0].upper() for about in known if about} == module._QUICK
+    assert [about[0] for about in known if "blocking" in about[2]] == []
 
 
 async def test_a_read_that_waits_uses_the_connection_of_the_one_before(redis_url: str) -> None:

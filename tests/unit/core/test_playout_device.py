@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet.core.playout import Playout
-from fleet.core.playout_device import LEAD, LEAD_OF_INTERRUPTIBLE, SETTLE, Pacing
+from fleet.core.playout_device import LEAD, LEAD_OF_INTERRUPTIBLE, MOST_FILLED, SETTLE, Pacing, PacingTerms
 
 FRAME = 0.06
 TICK = 0.005
@@ -125,3 +125,9 @@ def test_known_losses_are_made_up_for_at_once() -> None:
         playout.step(now)
         now += TICK
     assert waiting - len(playout.queue) in (4, 5)
+
+
+@pytest.mark.parametrize(("frame_ms", "frames"), [(20, 100), (60, 34), (120, 17)])
+def test_a_pause_is_filled_with_whole_frames_for_its_time_and_no_frame_more(frame_ms: int, frames: int) -> None:
+    assert PacingTerms(frame_ms, Pacing()).most_filled == frames
+    assert frames * frame_ms >= MOST_FILLED * 1000 > (frames - 1) * frame_ms

@@ -192,6 +192,11 @@ def test_the_last_stage_ends_when_every_device_has_its_outcome() -> None:
         assert step(Policy(), state, 0) == expected, about
 
 
+def test_a_policy_that_says_nothing_disturbs_no_conversation_and_makes_no_call_twice() -> None:
+    usual = Policy()
+    assert usual.idle and (usual.retries, usual.repeatable) == (0, False)
+
+
 def test_only_what_was_not_sent_or_may_be_repeated_is_tried_again() -> None:
     policy, repeatable = Policy(retries=2, retry_ms=10), Policy(retries=2, retry_ms=10, repeatable=True)
     assert [retry_pause(policy, "timed_out", tried) for tried in range(3)] == [10, 20, None]

@@ -24,7 +24,7 @@ async def check(gate: ToolGate, tool: str, call: str = "c1") -> str:
 
 
 async def test_a_denied_tool_is_hidden_and_refused_also_after_a_yes() -> None:
-    gate = ToolGate(POLICY, User().ask, confirmed="c1")
+    gate = ToolGate(POLICY, User().ask, confirmed=ToolCall("c1", "x", "{}"))
     assert gate.hides(PHOTO, "device") and not gate.hides(REBOOT, "device")
     assert await check(gate, PHOTO) == DENIED
 
@@ -45,6 +45,6 @@ async def test_where_nobody_can_be_asked_the_call_is_refused() -> None:
 
 async def test_a_yes_counts_for_its_call_once() -> None:
     user = User()
-    gate = ToolGate(POLICY, user.ask, confirmed="c1")
+    gate = ToolGate(POLICY, user.ask, confirmed=ToolCall("c1", "x", "{}"))
     assert [await check(gate, REBOOT, "c2"), await check(gate, REBOOT, "c1")] == [WAITS, ""]
     assert await check(gate, REBOOT, "c1") == ONE_AT_A_TIME

@@ -84,7 +84,7 @@ class TextConsent:
 
     def gate(self, policy: ToolPolicy) -> ToolGate:
         """Return the gate of the turn's calls."""
-        return ToolGate(policy, self._ask, self._call.id if self._call else "")
+        return ToolGate(policy, self._ask, self._call)
 
     async def _ask(self, call: ToolCall, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         language = known_language(self.language, "zh" if _CHINESE.search(self._text) else "en")

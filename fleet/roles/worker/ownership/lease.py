@@ -22,7 +22,7 @@ class LeaseTable(Protocol):
     seconds: float
     """A lease ends this long after its last renewal."""
 
-    async def take(self, shard: int, lost: str = "") -> Owner | None:
+    async def take(self, shard: int, lost: str) -> Owner | None:
         """Take or keep a lease; None if another worker has it, and not under the fence `lost`."""
 
     async def renew(self, shard: int, owner: Owner) -> bool:

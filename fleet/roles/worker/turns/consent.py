@@ -66,7 +66,7 @@ class TurnConsent:
         if self._heard.no_dangerous_tools:
             policy = policy.without_dangerous()
         can_ask = bool(self._session.edge) and dialects.find(self._session.dialect).capabilities.audio
-        return ToolGate(policy, self._ask if can_ask else None, self._confirmed.id if self._confirmed else "")
+        return ToolGate(policy, self._ask if can_ask else None, self._confirmed)
 
     async def _ask(self, call: ToolCall, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         """Keep a call for the next turn; return the question, which is spoken in its language.

@@ -139,6 +139,16 @@ async def test_an_upgrade_that_is_answered_at_all_has_failed(desk: Desk) -> None
     assert record.text == "the firmware was not installed; the device goes on with the one that it has"
 
 
+async def test_a_photo_for_an_operator_comes_with_a_fresh_token_for_its_upload(desk: Desk, stage: WorkerStage) -> None:
+    stage.redis.run("HSET", stage.resources.store.keys.device(MAC), "host", "h.example")
+    await desk.put(call("photo", "self.camera.take_photo"))
+    async with desk.worker():
+        await desk.sent()
+        await elapse(1)
+    assert [one["method"] for one in desk.requests] == ["initialize", "tools/call"]
+    assert desk.requests[0]["params"]["capabilities"]["vision"]["token"]
+
+
 async def test_a_call_that_waited_for_too_long_is_not_sent(desk: Desk) -> None:
     await desk.put(call("a"), within=5)
     await elapse(6)

@@ -15,7 +15,7 @@ from fleet.ground.metrics import broker as metrics
 from fleet.roles.worker.calls.device_calls import DeviceCalls
 from fleet.roles.worker.inbound import device_messages
 from fleet.roles.worker.inbound.device_messages import ABSENCE_SECONDS, DeviceDispatcher
-from fleet.roles.worker.sessions.discovery import Discovery
+from fleet.roles.worker.sessions.discovery import Discovery, new_request_id
 from fleet.roles.worker.sessions.edge_directory import GRACE_SECONDS
 from fleet.roles.worker.sessions.opener import SessionOpener
 from fleet.roles.worker.sessions.registration import Registrations
@@ -216,6 +216,13 @@ async def test_a_notification_becomes_a_report_for_the_next_turn(frames: Frames)
     await frames.say({"session_id": "", "type": "mcp", "payload": note})
     [report] = (await frames.stage.resources.conversations.context(MAC, 9)).reports
     assert "lamp" in report.text
+
+
+async def test_an_answer_to_the_worker_before_makes_this_one_ask_for_the_tools(frames: Frames) -> None:
+    answer = {"jsonrpc": "2.0", "id": int(new_request_id()), "result": {}}
+    await frames.say({"session_id": "", "type": "mcp", "payload": answer})
+    await elapse(0.1)
+    assert [one["payload"]["method"] for one in frames.stage.sent()] == ["initialize"]
 
 
 async def test_a_device_that_stays_away_loses_its_session_and_one_that_returns_does_not(frames: Frames) -> None:

@@ -37,4 +37,4 @@ def test_what_was_given_up_stays_so() -> None:
     assert lease.held
     lease.end()
     lease.extend(100.0)
-    assert not lease.held
+    assert not lease.held and lease.left == 0

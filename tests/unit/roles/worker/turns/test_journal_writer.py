@@ -149,7 +149,7 @@ async def test_a_sentence_counts_before_it_is_shown_to_who_watches(
 async def test_the_end_of_a_turn_that_a_newer_one_replaced_is_not_sent(turn: OneTurn) -> None:
     await turn.writer.say("On")
     await turn.writer.cut()
-    with pytest.raises(Fenced):
+    with pytest.raises(Fenced, match="the turn has ended"):
         await turn.writer.keep("")
     assert turn.stage.edge_commands() == []
 

@@ -59,6 +59,8 @@ class Conversations:
         self.running = ""
         self.stuck = False
         """Whether the turn before does not end."""
+        self.forgets = False
+        """Whether a turn that is taken up is gone."""
 
     async def begin(self, owner: Any, mac: str, opening: Opening, patience: float, history: int) -> Any:
         self.done.append(f"begin {opening.turn} after {SlowTurn.written}")
@@ -67,6 +69,8 @@ class Conversations:
         if self.stuck or self.running not in ("", opening.turn, *SlowTurn.written):
             return "busy"
         again, self.running = self.running == opening.turn, opening.turn
+        if again and self.forgets:
+            return "gone"
         return Begun(_SESSION, StoredJournal(opening.turn, "running", (), 0) if again else None)
 
     async def journal(self, mac: str) -> StoredJournal:
@@ -296,6 +300,15 @@ async def test_a_turn_that_breaks_off_again_and_again_is_left_to_the_next_owner(
         await stage.begin("one")
     assert SlowTurn.runs == ["one"] * 3
     assert stage.discarded == []
+
+
+async def test_the_entry_of_a_turn_that_broke_off_and_is_gone_meanwhile_is_discarded() -> None:
+    SlowTurn.failures = [Unavailable("redis is away")]
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        stage = Stage(group)
+        stage.conversations.forgets = True
+        await stage.begin("one")
+    assert SlowTurn.runs == stage.discarded == ["one"]
 
 
 async def test_a_turn_of_a_worker_that_lost_the_shard_is_not_taken_up_by_it() -> None:
