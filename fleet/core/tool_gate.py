@@ -58,8 +58,8 @@ class ToolGate:
         decision = self.policy.decide(tool, source)
         if decision == "deny":
             return DENIED
-        if self._confirmed is not None and self._confirmed.id == call.id:
-            self._confirmed = None  # a later call of the turn may have the same id
+        if self._confirmed == call:
+            self._confirmed = None  # a later call of the turn may be the same
             return ""
         if decision == "allow":
             return ""
