@@ -3,6 +3,7 @@
 import re
 import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,14 @@ IMAGES = ["deploy/Dockerfile", "deploy/mosquitto/Dockerfile", "deploy/compose.ya
 
 def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
     return [step for job in workflow["jobs"].values() for step in job.get("steps", [])]
+
+
+def commands(path: Path) -> list[str]:
+    """Return what a workflow runs, also what it takes from a matrix."""
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    strategies = [job.get("strategy", {}).get("matrix", {}) for job in workflow["jobs"].values()]
+    listed = [one for matrix in strategies for one in matrix.get("include", [])]
+    return [str(one["run"]) for one in (*steps(workflow), *listed) if "run" in one]
 
 
 def test_the_chart_has_the_version() -> None:
@@ -65,6 +74,18 @@ def test_workflows_call_scripts_and_tests_that_exist(path: Any) -> None:
     named = set(re.findall(r"(?<![\w/.])((?:scripts|tests|deploy)/[\w./-]*\w)", text))
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
     assert all(isinstance(step, dict) and ("run" in step) != ("uses" in step) for step in steps(yaml.safe_load(text)))
+
+
+@pytest.mark.parametrize("form", ["--checks", "--slow", "--docker"])
+def test_a_workflow_runs_each_form_of_the_tests(form: str) -> None:
+    assert [run for path in WORKFLOWS for run in commands(path) if re.search(rf"scripts/test {form}(?: |$)", run)]
+
+
+def test_the_containers_find_the_version_from_which_the_upgrade_starts() -> None:
+    weekly = yaml.safe_load((ROOT / ".github" / "workflows" / "weekly.yml").read_text(encoding="utf-8"))
+    checkout, start = weekly["jobs"]["containers"]["steps"]
+    assert checkout["with"]["fetch-depth"] == 0
+    assert "GIT_CONFIG_KEY_0=safe.directory" in start["run"]
 
 
 def test_hooks_before_a_commit_run_the_locked_tools() -> None:
