@@ -4,6 +4,7 @@ import ast
 import functools
 import statistics
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -176,6 +177,12 @@ def test_no_name_holds_a_retired_word(room: str) -> None:
 def test_every_package_says_what_lives_there() -> None:
     silent = [path for path in MODULES if path.name == "__init__.py" and not ast.get_docstring(tree(path))]
     assert silent == []
+
+
+def test_a_new_module_needs_a_place_in_its_layers() -> None:
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = [one for one in project["tool"]["importlinter"]["contracts"] if one["type"] == "layers"]
+    assert layers and [one["name"] for one in layers if not one.get("exhaustive")] == []
 
 
 def test_the_typical_function_is_short() -> None:
