@@ -269,7 +269,7 @@ def add_workbench_commands() -> None:
             # Whatever its options are: the reason stands before a complaint about them.
             app.command(name, context_settings=_ANY_WORDS)(lambda: _fail(needs))
     else:
-        app.command("sim")(command.build(synthesise))
+        app.command("sim", epilog=command.EPILOG)(command.build(synthesise))
         app.command("conformance")(conformance)
         app.command("endurance")(endurance)
 

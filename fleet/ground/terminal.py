@@ -3,10 +3,15 @@
 Devices, models and servers may send control characters to an operator's screen.
 """
 
+from collections.abc import Iterable
+from typing import Final
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+ITEM: Final = "- "
+"""How an item of a list begins, in the help of a command."""
 _PIPE_WIDTH = 10_000
 
 
@@ -28,6 +33,11 @@ def cell(text: str, style: str = "") -> Text:
 def plural(count: float, one: str, many: str = "") -> str:
     """Return a count with its noun; `many` is for nouns whose plural does not just end in s."""
     return f"{count:.10g} {one if count == 1 else many or f'{one}s'}"
+
+
+def itemised(title: str, items: Iterable[str]) -> str:
+    """Return a title and a list for the help of a command, each item a paragraph: a terminal joins single lines."""
+    return "\n\n".join([title, *(f"{ITEM}{item}" for item in items)])
 
 
 def open_console(width: int = _PIPE_WIDTH) -> Console:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fleet.ground.terminal import ITEM
 from fleet.operations.json_output import AsJson, print_json
 
 Format = Literal["text", "markdown"]
@@ -30,6 +31,8 @@ class Command:
     description: str
     options: tuple[tuple[str, str], ...]
     """Syntax and meaning of each option."""
+    notes: tuple[str, ...] = ()
+    """Paragraphs and items of lists below the options."""
 
 
 def commands(
@@ -58,7 +61,8 @@ def find_commands(command: object, path: str = _PROGRAM) -> Iterator[Command]:
         context = typer.Context(command)
         records = (param.get_help_record(context) for param in command.params)
         options = tuple((name, _joined(text)) for name, text in filter(None, records))
-        yield Command(path, _joined(command.help or ""), options)
+        notes = tuple(filter(None, map(_joined, (command.epilog or "").split("\n\n"))))
+        yield Command(path, _joined(command.help or ""), options, notes)
 
 
 def write_commands(found: tuple[Command, ...]) -> str:
@@ -73,7 +77,19 @@ def _section(command: Command) -> str:
         lines.append("| option | meaning |\n|---|---|")
         lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in command.options]
         lines.append("")
+    if command.notes:
+        lines += _notes(command.notes)
+        lines.append("")
     return "\n".join(lines)
+
+
+def _notes(notes: tuple[str, ...]) -> Iterator[str]:
+    in_list = False
+    for number, note in enumerate(notes):
+        was_in_list, in_list = in_list, note.startswith(ITEM)
+        if number and not (was_in_list and in_list):
+            yield ""
+        yield wrapped(note, " " * len(ITEM) if in_list else "")
 
 
 def wrapped(text: str, later: str = "") -> str:
@@ -86,6 +102,7 @@ def _plain(found: tuple[Command, ...]) -> str:
     for command in found:
         lines += [command.path, f"    {command.description}"]
         lines += [f"      {name}  {text}" for name, text in command.options]
+        lines += [f"    {note}" for note in command.notes]
     return "".join(f"{line}\n" for line in lines)
 
 

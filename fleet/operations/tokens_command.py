@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from fleet.adapters.files.operator_tokens import SCOPES, OperatorTokens, tokens_path
+from fleet.adapters.files.operator_tokens import MEANINGS, OperatorTokens, tokens_path
 from fleet.client import access
 from fleet.core.permissions import EVERY_SCOPE
 from fleet.ground.settings import Settings
-from fleet.ground.terminal import plural, visible
+from fleet.ground.terminal import itemised, plural, visible
 from fleet.operations.connect import operation
 from fleet.operations.control_access import find_control
 from fleet.operations.inputs import checked
@@ -30,12 +30,12 @@ InFile = Annotated[
 _COLUMNS = ("name", "scopes", "created", "expires", "last_used")
 
 
-@app.command()
+@app.command(epilog=itemised("Scopes:", (f"`{scope}`: {meaning}" for scope, meaning in MEANINGS.items())))
 @operation
 async def new(
     settings: Settings,
     scope: Annotated[
-        list[str], typer.Option(metavar="<str>", help=f"Permission of the token: {', '.join(SCOPES)}; may be repeated.")
+        list[str], typer.Option(metavar="<str>", help="What the token may do, of the scopes below; may be repeated.")
     ],
     name: Annotated[str, typer.Argument(help="Holder of the token, for the log; empty in the file: a number.")] = "",
     expires: Annotated[str, typer.Option(help="When a token of control ends, such as 2027-12-31T00:00:00Z.")] = "",

@@ -18,11 +18,14 @@ from fleet.core import permissions
 from fleet.ground.errors import ConfigError
 
 DEVICES_INPUT: Final = "devices:input"
-"""Scope: to enter text for devices, and to read the answers to it."""
 GATEWAY_CONNECT: Final = "gateway:connect"
-"""Scope: to be a client of the gateway."""
-SCOPES: Final = (DEVICES_INPUT, GATEWAY_CONNECT, *permissions.SCOPES)
-"""All scopes: those of api and gateway, and those of control."""
+MEANINGS: Final = {
+    DEVICES_INPUT: "Enter text for devices, and read the answers to it.",
+    GATEWAY_CONNECT: "Be a client of the gateway.",
+    **permissions.MEANINGS,
+}
+"""All scopes, those of api and gateway first, and what they allow."""
+SCOPES: Final = tuple(MEANINGS)
 
 _PREFIX = "flt_"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from fleet.ground.errors import ConfigError, FleetError
-from fleet.ground.terminal import plural, visible
+from fleet.ground.terminal import itemised, plural, visible
 from fleet.wire.topics import canonical_mac
 from fleet.workbench.sim.audio.recording import read_recording
 from fleet.workbench.sim.audio.sound_card import LiveVoice, loudspeaker, microphone, sound_system
@@ -26,11 +26,13 @@ from fleet.workbench.sim.records.journal import Step
 from fleet.workbench.sim.records.report import Report
 from fleet.workbench.sim.run import DEFAULT_MAC, SimOptions, simulate
 
-PROFILE_HELP = "Kind of device. " + " · ".join(f"{name}: {one.about}" for name, one in PROFILES.items())
-FAULT_HELP = (
-    "Something that goes wrong, such as loss=0.05; may be given again. Shares are of 1, times in seconds: "
-    + ", ".join(faults.names())
+EPILOG = "\n\n".join(
+    (
+        itemised("Kinds of devices (`--profile`):", (f"`{name}`: {one.about}" for name, one in PROFILES.items())),
+        f"Faults (`--fault`), shares of 1 or times in seconds: {', '.join(faults.names())}.",
+    )
 )
+"""What the help says below the options."""
 
 Synthesise = Callable[[str], Awaitable[bytes]]
 """Turns text into PCM at 16 kHz."""
@@ -43,6 +45,10 @@ Texts = Annotated[list[str] | None, typer.Option(metavar="<str>", help="Text to 
 TypedTexts = Annotated[
     list[str] | None,
     typer.Option("--type", metavar="<str>", help="Text to type, after what is said; only P8 has a text box."),
+]
+Faults = Annotated[
+    list[str] | None,
+    typer.Option(metavar="<str>", help="What goes wrong, of the faults below, such as loss=0.05; may be given again."),
 ]
 Echo = Annotated[
     float | None, typer.Option(min=-20, max=20, help="The microphone hears the loudspeaker: dB above -26 dBFS.")
@@ -77,8 +83,8 @@ def build(synthesise: Synthesise) -> Callable[..., None]:
         typed: TypedTexts = None,
         mic: Annotated[bool, typer.Option("--mic", help="Speak and listen yourself.")] = False,
         mode: Annotated[Mode | None, typer.Option(help="How turns end; the profile's own without it.")] = None,
-        profile: Annotated[str, typer.Option(help=PROFILE_HELP)] = "P1",
-        fault: Annotated[list[str] | None, typer.Option(metavar="<str>", help=FAULT_HELP)] = None,
+        profile: Annotated[str, typer.Option(help="Kind of device, of those below.")] = "P1",
+        fault: Faults = None,
         seed: Annotated[int | None, typer.Option(help="Makes drawn times and faults repeatable.")] = None,
         reply: Annotated[Path | None, typer.Option(help="WAV file for what the device played.")] = None,
         report: Annotated[Path | None, typer.Option(help="JSON file for the report.")] = None,

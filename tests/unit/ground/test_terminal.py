@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from fleet.ground.terminal import cell, plural, visible
+from fleet.ground.terminal import cell, itemised, plural, visible
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,7 @@ def test_counts_have_the_right_form() -> None:
     assert [plural(count, "packet") for count in (0, 1, 2)] == ["0 packets", "1 packet", "2 packets"]
     assert plural(1, "try", "tries") == "1 try" and plural(3, "try", "tries") == "3 tries"
     assert plural(2.5, "minute") == "2.5 minutes" and plural(1_234_567, "packet") == "1234567 packets"
+
+
+def test_each_item_is_a_paragraph_of_its_own() -> None:
+    assert itemised("Two:", ("one", "two")) == "Two:\n\n- one\n\n- two"

@@ -60,6 +60,15 @@ def test_an_option_is_listed_with_its_form_default_and_edges(found: dict[str, Co
     assert options["mac <str>"].endswith("[required]")
 
 
+def test_lists_stand_below_the_options(found: dict[str, Command]) -> None:
+    notes = found["fleet tokens new"].notes
+    assert notes[0] == "Scopes:" and "- `audit:read`: Read the audit log." in notes
+    command = Command("fleet x", "Do x.", (), ("First:", "- one", f"- {'two ' * 40}", "Last."))
+    _, _, below = write_commands((command,)).partition("Do x.\n\n")
+    two = " two" * 29
+    assert below.splitlines() == ["First:", "", "- one", f"-{two}", f" {' two' * 11}", "", "Last."]
+
+
 def test_the_command_shows_a_line_for_each_option() -> None:
     with command_line() as fleet:
         done = fleet.run("commands")
