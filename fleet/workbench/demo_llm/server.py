@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from fleet.adapters.net.http.server import HttpServer
+from fleet.workbench.demo_llm.body import read_body
 from fleet.workbench.demo_llm.completion import DONE, Body, Completion, complete, write_event
 from fleet.workbench.demo_llm.prompt_cache import PromptCache
 from fleet.workbench.demo_llm.requests import BadRequest, parse_request
@@ -41,7 +42,7 @@ def build_app(clock: Clock = read_clock) -> FastAPI:
 
     @app.post("/v1/chat/completions")
     async def chat_completions(request: Request) -> Response:
-        asked = parse_request(await _read_body(request))
+        asked = parse_request(await read_body(request, LARGEST_BODY))
         answer = complete(asked, clock, cache)
         log.debug("demo model answered", extra={"finish": answer.finish, "pii": answer.text})
         if asked.stream:
@@ -81,15 +82,6 @@ class DemoLlmServer:
         """Serve until cancelled; requests that came before wait in the socket."""
         self.started.set()
         await self._server.run()
-
-
-async def _read_body(request: Request) -> bytes:
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > LARGEST_BODY:
-            raise HTTPException(413, "The request is too large.")
-    return bytes(body)
 
 
 async def _stream(answer: Completion, *, with_usage: bool) -> AsyncIterator[bytes]:

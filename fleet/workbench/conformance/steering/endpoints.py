@@ -18,7 +18,8 @@ from fleet.workbench.conformance.steering.completion import tool_names, write_ca
 from fleet.workbench.conformance.steering.records import Asked, HeardAudio, Spoken
 from fleet.workbench.conformance.steering.scenes import Scenes
 from fleet.workbench.conformance.steering.script import LONGEST_WAIT, Round, Scene
-from fleet.workbench.conformance.steering.transfer import Sending, Silence, read_body, read_form, refusal
+from fleet.workbench.conformance.steering.transfer import Sending, Silence, read_form, refusal
+from fleet.workbench.demo_llm.body import read_body
 from fleet.workbench.demo_llm.completion import DONE, Completion, usage, write_event
 from fleet.workbench.demo_llm.requests import BadRequest, CompletionRequest, parse_request
 

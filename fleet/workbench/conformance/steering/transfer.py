@@ -1,4 +1,4 @@
-"""Requests read with a limit, and answers that can also fail on the wire."""
+"""Forms that requests bring, and answers that can also fail on the wire."""
 
 import asyncio
 import logging
@@ -7,10 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing, suppress
 from email.message import Message
 
-from fastapi import Request
 from fastapi.responses import JSONResponse, Response
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fleet.workbench.conformance.steering.script import LONGEST_WAIT
@@ -114,23 +111,6 @@ async def _until_either(work: Awaitable[None], end: Awaitable[object]) -> None:
 async def wait_until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def read_body(request: Request, limit: int) -> bytes:
-    """Return a request's body.
-
-    Raises:
-        HTTPException: It is longer than `limit` bytes: 413; or the client has gone, so that nobody reads which status.
-    """
-    body = bytearray()
-    try:
-        async for piece in request.stream():
-            body += piece
-            if len(body) > limit:
-                raise HTTPException(413, "The request is too large.")
-    except ClientDisconnect:
-        raise HTTPException(400, "The request broke off.") from None
-    return bytes(body)
 
 
 def read_form(body: bytes, content_type: str) -> dict[str, bytes]:
