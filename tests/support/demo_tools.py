@@ -28,6 +28,10 @@ ANSWERS = {
     "get_battery": '{"level": 85, "charging": false}',
     "ac.get_state": '{"power": true, "temperature": 24}',
     "lamp_get_state": '{"power": true}',
+    "fan_get_state": '{"fan": {"isOn": true}}',
+    "ac_get_state": '{"air_conditioner": {"switch": "off"}}',
+    "heater_get_state": '{"heater": {"enabled": false}}',
+    "outlet_get_state": '{"switched_on": true}',
     "camera_take_photo": '{"success": true, "response": "I see a cat."}',
     "take_photo": "I see a cat.",
     "list_supported_languages": "Chinese, English",
@@ -153,6 +157,12 @@ TOOLS = {
         offer("lamp_get_state"),
         offer("set_theme", theme=one_of("light", "dark")),
         offer("relay_on", "打开加湿器"),
+    ],
+    "switches": [
+        offer("fan_get_state"),
+        offer("ac_get_state"),
+        offer("heater_get_state"),
+        offer("outlet_get_state"),
     ],
     "rooms": [
         offer("living_room_light_on"),

@@ -15,6 +15,10 @@ _MOST_VALUES, _MOST_CHOICES, _MOST_ABILITIES = 6, 6, 8
 _LONGEST_SPEECH, _LONGEST_REASON = 600, 160
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _LONGEST_DESCRIPTION: dict[Language, int] = {"en": 48, "zh": 14}
+_SWITCHES = frozenset({"on", "power", "state", "enabled", "switch", "on off", "onoff"})
+_SWITCHES |= {f"{verb} on" for verb in ("power", "powered", "switch", "switched", "turned")}
+"""Keys of a result that say of what is above them whether it is on, also with `is` before them."""
+_SWITCHED = {"true": True, "on": True, "false": False, "off": False}
 _SILENT = frozenset({"self", "device", "tool", "mcp"})
 _VAGUE = frozenset({"value", "level", "power", "status", "on", "off", "set"}) | MEASURES
 _SAID = {"on": "turn on", "off": "turn off", "up": "turn up", "down": "turn down"}
@@ -162,11 +166,15 @@ def _is_switched(tool: Tool, given: Mapping[str, Scalar], on: bool, language: La
 
 def _value_sentence(leaf: Leaf, language: Language) -> str:
     last, above = _say_keys(leaf.path[-1:], language), _say_keys(leaf.path[-2:-1], language)
+    key, on = spaced(leaf.path[-1]).lower().removeprefix("is "), _SWITCHED.get(str(leaf.value).lower())
+    if key in _SWITCHES and on is not None:
+        subject = above or (last if key == "power" else "")
+        sentences = ("is_on", "is_off") if subject else ("it_is_on", "it_is_off")
+        return say(sentences[0 if on else 1], language, subject)
     if isinstance(leaf.value, bool):
         if leaf.path[-1].lower().endswith(("ing", "ed")):
             return say("is_doing" if leaf.value else "not_doing", language, above or "device", last)
-        of_above = language == "zh" or last in {"on", "power", "state", "enabled"}
-        return say("is_on" if leaf.value else "is_off", language, above if above and of_above else last)
+        return say("is_on" if leaf.value else "is_off", language, above if above and language == "zh" else last)
     keys = leaf.path[-2:] if leaf.own.text.lower() in GENERAL_KEYS else leaf.path[-1:]
     value = _say_value(leaf.value, (*leaf.own.names("topic"), *leaf.above.names("topic")), language)
     return say("value", language, _say_keys(keys, language), value)
