@@ -1,5 +1,6 @@
 """The documents name what exists: every link leads somewhere, every command and every setting is a real one."""
 
+import ast
 import re
 import subprocess
 from urllib.parse import unquote
@@ -126,6 +127,26 @@ def test_every_setting_that_is_named_is_one(document: Document) -> None:
 def test_every_path_that_is_named_is_there(document: Document) -> None:
     scripts = set(re.findall(r"(?<![\w/.])scripts/[a-z_-]+", document.text, re.ASCII))
     assert [name for name in sorted(document.paths() | scripts) if not (ROOT / name).exists()] == []
+
+
+def members(classes: set[str]) -> dict[str, set[str]]:
+    """Return classes of the package with all names that stand in them."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "fleet").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if classes & set(re.findall(r"^class (\w+)", text, re.MULTILINE)):
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, set()).update(re.findall(r"\w+", ast.unparse(node)))
+    return found
+
+
+def test_every_method_that_is_named_is_one() -> None:
+    pattern = re.compile(r"(?<![\w.])([A-Z][a-z]\w*)\.(\w+)")
+    named = {(str(one), *found) for one in DOCUMENTS for span in one.spans() for found in pattern.findall(span)}
+    known = members({owner for _, owner, _ in named})
+    assert sorted(one for one in named if one[2] not in known.get(one[1], ())) == []
+    assert len(named) > 50
 
 
 @for_every("document", DOCUMENTS)
