@@ -17,6 +17,9 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LONGEST_FILE, LONGEST_FUNCTION = 300, 49
 MOST_METHODS, MOST_ATTRIBUTES = 15, 12
 TYPICAL_FUNCTION = 8
+MOST_ROOMS = 12
+FEWEST_WORDS = 4
+"""Of the sentence that says what lives in a package."""
 BAD_NAMES = {"utils", "util", "helpers", "helper", "manager", "handler", "base", "impl", "common", "misc"}
 
 RETIRED = {
@@ -175,8 +178,16 @@ def test_no_name_holds_a_retired_word(room: str) -> None:
 
 
 def test_every_package_says_what_lives_there() -> None:
-    silent = [path for path in MODULES if path.name == "__init__.py" and not ast.get_docstring(tree(path))]
-    assert silent == []
+    packages = [path for path in MODULES if path.name == "__init__.py"]
+    first_lines = {path: (ast.get_docstring(tree(path)) or "").partition("\n")[0] for path in packages}
+    assert [path for path, line in first_lines.items() if len(line.split()) < FEWEST_WORDS] == []
+    folders = {path.parent for path in MODULES}
+    assert folders == {path.parent for path in packages}
+
+
+def test_the_package_has_few_rooms() -> None:
+    rooms = {path.relative_to(ROOT).parts[0] for path in MODULES} - {"__init__.py"}
+    assert len(rooms) <= MOST_ROOMS, rooms
 
 
 def test_a_new_module_needs_a_place_in_its_layers() -> None:

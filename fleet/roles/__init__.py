@@ -1,1 +1,1 @@
-"""The roles of a server, one package each: worker, edge, gateway, api, front."""
+"""The roles of a server, one package each: worker, edge, gateway, api, front, control."""

@@ -1,1 +1,1 @@
-"""The steps."""
+"""The steps from one revision of the tables to the next, one file each."""
