@@ -13,7 +13,6 @@ _OTHERS = {".git", ".venv", "node_modules", "build", "out", ".pytest_cache", ".r
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
 _TABLE_LINE = re.compile(r" *\|")
-_MADE_TABLE = re.compile(r"^<!-- python -m .*\n\n(?:\|.*\n)+", re.MULTILINE)
 _ADDRESS = re.compile(r"\]\([^()\s]+\)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 _PICTURE = re.compile(r'<img [^>]*src="([^"]+)"')
@@ -55,8 +54,8 @@ class Document:
                 yield _ADDRESS.sub("]", line)
 
     def cells(self) -> Iterator[str]:
-        """Give the cells of the tables that people write, as a reader sees them, without the addresses of links."""
-        for line in _MADE_TABLE.sub("", self.prose).splitlines():
+        """Give the cells of the tables as a reader sees them, without the addresses of links."""
+        for line in self.prose.splitlines():
             if _TABLE_LINE.match(line):
                 yield from (cell.strip() for cell in _ADDRESS.sub("]", line).strip().strip("|").split(" | "))
 

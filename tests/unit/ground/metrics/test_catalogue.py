@@ -9,7 +9,7 @@ from typing import get_args
 from fleet.adapters.redis.devices.traces import RefusalReason
 from fleet.core.text.phrases import HelloRefusal
 from fleet.ground.metrics import audio, broker, http
-from fleet.ground.metrics.catalogue import all_metrics, table
+from fleet.ground.metrics.catalogue import LONGEST_CELL, all_metrics, table
 from fleet.ground.metrics.definition import OTHER, Metric, slug
 from fleet.roles.api.throttle import LimitedRequest
 from fleet.roles.worker.plugin_counts import KINDS
@@ -147,6 +147,15 @@ def test_every_alert_has_a_runbook() -> None:
 def test_the_reference_is_that_of_the_code() -> None:
     page = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
     _, _, rest = page.partition("<!-- python -m fleet.ground.metrics -->\n\n")
-    assert rest.partition("\n\n")[0] + "\n" == table(), (
+    assert rest.partition("\n\n#")[0] + "\n" == table(), (
         "write the output of `python -m fleet.ground.metrics` into the page"
     )
+
+
+def test_what_is_too_long_for_a_cell_stands_below_the_table() -> None:
+    rows, _, below = table().partition("\n\n")
+    assert max(len(cell) for row in rows.splitlines() for cell in row.split(" | ")) <= LONGEST_CELL
+    for metric in all_metrics():
+        shown = table().replace("\n  ", " ") if f"- `{metric.series}`:" in below else rows
+        assert metric.meaning in shown, metric.series
+        assert all(value in shown for known in metric.labels.values() for value in known), metric.series
