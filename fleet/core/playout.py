@@ -110,6 +110,10 @@ class Playout:
         """Send the packets that were kept: the lead first, as at the beginning, if the device's queue ran empty."""
         self.held = False
 
+    def watch_room(self) -> None:
+        """Have a step send the next packet: only steps notice that there is room, for which a voice waits."""
+        self.usual.left = 0
+
     def add_loss(self, frames: float) -> None:
         """Note lost frames; as many packets are then sent ahead of time, within the bound."""
         self.device.add_loss(frames, self._terms)

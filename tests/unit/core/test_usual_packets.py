@@ -84,6 +84,17 @@ def test_packets_that_come_meanwhile_are_counted_with_the_last_one_that_was() ->
     assert answer.steps == 1
 
 
+def test_while_a_voice_waits_for_room_a_step_sends_the_next_packet() -> None:
+    answer = Answer()
+    queue = answer.playout.queue
+    queue.add([b"packet"] * 10)
+    answer.run(5)
+    queue.add([b"packet"] * queue.room)
+    answer.playout.watch_room()
+    answer.run(6)
+    assert (answer.steps, queue.room) == (2, 1)
+
+
 def test_after_the_last_packet_nothing_is_usual_until_silence_is_due() -> None:
     answer = Answer()
     answer.playout.queue.add([b"packet"] * 3)

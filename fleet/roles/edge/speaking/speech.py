@@ -153,6 +153,7 @@ class SpokenAnswer:
     async def wait_for_room(self) -> None:
         """Wait until the playout takes more packets."""
         while not self.playout.queue.room:
+            self.playout.watch_room()
             self.changed.clear()
             await self.changed.wait()
 

@@ -4,6 +4,9 @@ import asyncio
 import struct
 from collections.abc import Iterator
 
+import pytest
+
+from fleet.core import packet_queue
 from fleet.ground.errors import ProviderError
 from fleet.wire import packet
 from tests.support.edge_stage import Device, Stage, on_stage, opus_like
@@ -145,6 +148,21 @@ async def test_voice_works_at_most_one_sentence_ahead_of_the_next() -> None:
         assert stage.voice.spoken == ["A", "B", "C"]
         await spoken(stage)
         assert stage.voice.spoken == ["A", "B", "C", "D", "E"]
+
+
+@pytest.mark.parametrize("packets_each", [19, 20, 21, 60])
+async def test_an_answer_with_more_audio_than_may_wait_is_spoken_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, packets_each: int
+) -> None:
+    monkeypatch.setattr(packet_queue, "MOST_PACKETS", 20)
+    async with on_stage() as stage:
+        device = await begin(stage)
+        stage.voice.packets_each = packets_each
+        await stage.speak("t1", "A", "B")
+        await spoken(stage)
+        wanted = [f"{text}:{number:06}".encode() for text in "AB" for number in range(packets_each)]
+        assert [payload[1:] for payload in device.audio()] == wanted
+        assert stage.told() == ["start", "sentence_start", "sentence_start", "stop"]
 
 
 async def test_newer_answer_takes_over_without_stop_and_start() -> None:
