@@ -11,7 +11,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fleet.roles.edge.transport.packet_pace import Terms
 from fleet.wire.packet import Channel
@@ -53,6 +53,7 @@ Batch = tuple[Iterator[Usual], Iterator[Received]]
 """What came together. The usual packets of a stream come before its others: after another one the native part admits
 nothing of this stream until the session has taken it."""
 
+_NATIVE: Final = "fleet_native"
 INTERFACE = 2
 """What the native part must say: it is a distribution of its own, and may be of another version."""
 LARGEST_DRAIN = 1024
@@ -232,7 +233,7 @@ class NativeDatagrams:
     """
 
     def __init__(self, opened: socket.socket, counters: Counter[str]) -> None:
-        self._plane = import_module("fleet_native").Plane(opened.fileno())
+        self._plane = import_module(_NATIVE).Plane(opened.fileno())
         self._counters = counters
         self._batch: Batch = iter(()), iter(())
         self.channel = self._plane.channel
@@ -280,8 +281,12 @@ def has_native() -> bool:
 
 
 def _native_interface() -> int | None:
-    """Return the interface of the native part, 0 if it does not say; None if it is not installed."""
+    """Return the interface of the native part, 0 if it does not say; None if there is none that can be loaded."""
     try:
-        return int(getattr(import_module("fleet_native"), "INTERFACE", 0))
-    except ImportError:
+        interface = getattr(import_module(_NATIVE), "INTERFACE", 0)
+    except (ImportError, OSError, RuntimeError, SystemError) as error:
+        # That it is not installed is no fault; a system library that is missing looks nearly the same.
+        if not isinstance(error, ModuleNotFoundError) or error.name != _NATIVE:
+            log.warning("native part cannot be loaded, Python reads and writes", extra={"reason": str(error)})
         return None
+    return interface if isinstance(interface, int) else 0

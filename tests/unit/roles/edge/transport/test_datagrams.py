@@ -4,6 +4,7 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
@@ -201,15 +202,44 @@ def test_the_native_part_passes_on_only_what_is_expected(loopback: Loopback) -> 
         assert loopback.read(1.0) == [packet(5)]
 
 
-@pytest.mark.parametrize("said", [{}, {"INTERFACE": datagrams.INTERFACE - 1}])
+@pytest.mark.parametrize("said", [{}, {"INTERFACE": datagrams.INTERFACE - 1}, {"INTERFACE": "2"}])
 def test_a_native_part_of_another_version_is_left_alone_with_a_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, said: dict[str, int]
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, said: dict[str, object]
 ) -> None:
     monkeypatch.setitem(sys.modules, "fleet_native", SimpleNamespace(**said))
     assert not datagrams.has_native()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         assert isinstance(open_datagrams(opened, Counter(), native=True), PlainDatagrams)
     assert "native part does not fit" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import no_such_library",
+        "raise ImportError('libcrypto.so.3: cannot open')",
+        "raise RuntimeError",
+        "raise OSError",
+    ],
+)
+def test_a_native_part_that_cannot_be_loaded_is_left_alone_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path, source: str
+) -> None:
+    (tmp_path / "fleet_native.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "fleet_native", raising=False)
+    assert not datagrams.has_native()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        assert isinstance(open_datagrams(opened, Counter(), native=True), PlainDatagrams)
+    assert "native part cannot be loaded" in caplog.text
+
+
+def test_without_a_native_part_nothing_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "fleet_native", None)
+    assert not datagrams.has_native()
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("native", [form for form in NATIVE_FORMS if form])
