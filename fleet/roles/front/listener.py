@@ -21,6 +21,7 @@ from fleet.roles.front.presence import PresenceOutbox
 from fleet.roles.front.presence_link import PresenceLink
 from fleet.roles.front.presence_registry import ConnectedDevice, PresenceRegistry
 from fleet.roles.front.proxied_connection import ProxiedConnection
+from fleet.roles.front.reader_wait import ReaderWait
 from fleet.wire.identity import CredentialKeys, Credentials, parse_username
 from fleet.wire.mqtt import packets
 from fleet.wire.mqtt.framing import Packet
@@ -30,7 +31,6 @@ log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 1.0
 # rumqttd looks up a Will by client id up to a few ms after a connection's end: it would find that of a new connection.
 _SETTLE_SECONDS = 0.05
-_LOOK_SECONDS = 0.05
 _SWEEPS_A_REPORT = 60
 _MESSAGE = 4096
 
@@ -74,7 +74,7 @@ class Front:
         self.counts: Counter[str] = Counter()
         """Counts by reason: refusals, ends of connections, dropped messages."""
         self.admission = ConnectCheck(keys, (limits or FrontLimits()).devices)
-        self._upstream = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream, login, is_read
+        self._upstream = parse_mqtt_url(upstream) if isinstance(upstream, str) else upstream, login, ReaderWait(is_read)
         self._limits = limits or FrontLimits()
         self._listeners = Listeners((host, port), secure, self._limits, self.counts)
         own = login or Credentials(f"fleet-front-{secrets.token_hex(4)}", "", "")
@@ -193,7 +193,8 @@ class Front:
         if old is not None:
             old.connection.end("taken over")
             await old.connection.wait_closed()
-            await asyncio.sleep(_SETTLE_SECONDS)
+            if not connection.reason:
+                await asyncio.sleep(_SETTLE_SECONDS)
         await self._open_upstream(connection, gate, connected)
         if gate.announced:
             self._registry.mark_announced(connected)
@@ -206,16 +207,16 @@ class Front:
         """Connect to the broker and wait until the gate is open or the connection has ended."""
         if connection.reason:
             return
-        loop, (broker, login, is_read) = asyncio.get_running_loop(), self._upstream
+        loop, (broker, login, readers) = asyncio.get_running_loop(), self._upstream
         tls = tls_context(broker.authorities) if broker.tls else None
         try:
             async with asyncio.timeout(self._limits.upstream):
-                while not is_read():  # noqa: ASYNC110 - it depends on all shards, there is no single event
-                    await asyncio.sleep(_LOOK_SECONDS)
+                if not await readers.wait(connection):
+                    return
                 await loop.create_connection(lambda: connection.broker, broker.host, broker.port, ssl=tls)
                 presence = connected.announcement(connection.device.address)
                 connection.broker.write(gate.connect_packet(presence, login))
-                await connection.wait_opened()
+                await connection.wait_for(lambda: connection.opened)
         except OSError as error:  # TimeoutError is one
             log.warning("broker does not answer", extra={"broker": str(broker), "reason": str(error)})
             connection.end("broker unreachable")

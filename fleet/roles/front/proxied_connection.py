@@ -12,6 +12,10 @@ from fleet.wire.mqtt.framing import Kind, Packet, Splitter
 SILENT = "silent"
 """The reason if the device sent nothing for one and a half keep-alives."""
 _CLOSE_SECONDS = 1.0
+_MOST_EARLY = 64
+"""Packets that may come with the CONNECT; stock firmware sends none before its CONNACK."""
+_LARGEST_EARLY = 16 * 1024
+"""Bytes of what is read with the CONNECT: it is kept until the gate opens, for many connections at a time."""
 _CONNECT = Kind.CONNECT << 4
 """First byte of every CONNECT; a connection that begins with another byte is closed at once."""
 
@@ -55,9 +59,9 @@ class ProxiedConnection:
     def admit(self, gate: FrontGate) -> None:
         self._gate = gate
 
-    async def wait_opened(self) -> None:
-        """Wait until the device has its CONNACK, or the connection has ended."""
-        while not self.opened and not self.reason:
+    async def wait_for(self, happened: Callable[[], bool]) -> None:
+        """Wait until something has happened or the connection has ended; it looks whenever it is woken."""
+        while not happened() and not self.reason:
             await self._wait()
 
     async def wait_closed(self) -> None:
@@ -71,7 +75,7 @@ class ProxiedConnection:
             return
         self.reason = reason
         self._timer.cancel()
-        self._wake()
+        self.wake()
         if not self.attended:
             self.attended = True
             self._attend(self, None)
@@ -104,15 +108,16 @@ class ProxiedConnection:
         self.broker.abort()
         self.device.abort()
         self.closed = True
-        self._wake()
+        self.wake()
 
     async def _wait(self) -> None:
-        """Wait for `_wake`. Two can wait: what serves this connection, and the connection that takes over."""
+        """Wait for `wake`. Two can wait: what serves this connection, and the connection that takes over."""
         if self._waiter is None or self._waiter.done():
             self._waiter = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._waiter)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let those who wait look again."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -124,9 +129,16 @@ class ProxiedConnection:
                 self.end("no connect")
                 return
             self._early = []
+        opened = self.opened
+        if not opened and len(data) > _LARGEST_EARLY:
+            # Before they are cut: that takes time, and nobody has shown a login.
+            self.end("impatient")
+            return
         packets = self._splitter.feed(data)
-        if self._gate is not None and self.opened:
+        if self._gate is not None and opened:
             self._forward(self._gate, packets)
+        elif len(packets) > _MOST_EARLY:
+            self.end("impatient")
         elif packets:
             self.device.pause_reading(True)
             self._early += packets
@@ -151,7 +163,7 @@ class ProxiedConnection:
         opened = self.opened
         self._apply(self._gate.from_broker(data))
         if self.opened and not opened:
-            self._wake()
+            self.wake()
             early, self._early = self._early or [], []
             self._forward(self._gate, early)
             self.device.pause_reading(False)
