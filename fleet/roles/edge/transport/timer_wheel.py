@@ -100,8 +100,9 @@ class TimerWheel:
         at = current * TICK
         self._catch_up(current)
         slots = self._slots
-        for tick in range(self._done + 1, current + 1):
-            self._done = tick
+        # An owner that sets a timer on the empty wheel lets it catch up meanwhile.
+        while self._done < current:
+            self._done = tick = self._done + 1
             entries = slots[tick % SLOTS]
             if not entries:
                 continue

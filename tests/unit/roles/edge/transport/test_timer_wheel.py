@@ -193,3 +193,23 @@ def test_a_timer_that_is_cancelled_while_it_fires_stays_off() -> None:
     clock.set(owner, clock.now)
     clock.turn(1)
     assert (len(fired), clock.wheel.pending) == (1, 0)
+
+
+@pytest.mark.parametrize("slow", [0.02, 0.5, 1.4])
+def test_what_a_slow_owner_sets_on_an_empty_wheel_in_a_late_tick_fires_at_its_time(slow: float) -> None:
+    clock, fired = Clock(), list[float]()
+    later = Owner(fired.append)
+
+    def fire(now: float) -> None:
+        clock.wheel.cancel(owner.timer)
+        clock.now += slow
+        clock.set(later, clock.now + 1.26)
+
+    owner = Owner(fire)
+    clock.set(owner, clock.now)
+    clock.now += 5 * TICK
+    clock.wheel.run(clock.now)
+    due = clock.now + 1.26
+    clock.turn(3)
+    assert fired == [pytest.approx(due, abs=TICK)]
+    assert clock.wheel.pending == 0
