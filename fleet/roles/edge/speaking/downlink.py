@@ -96,9 +96,13 @@ class Downlink:
 
     def retry(self, now: float) -> None:
         """Retry `tts start` or `tts stop`: the device's address was unknown, or the broker was away."""
-        if self.speech and not self.speech.lazy:
+        speech = self.speech
+        if speech and speech.playout.started and not self._timer.tick:
+            # It waits for its voice; or a packet has led to an exception, and without its timer it would never end.
+            self._services.socket.wheel.set(self._timer, now, speech.playout.usual)
+        elif speech and not speech.lazy:
             self._send_start(now)
-        elif self.speech is None and self._stop_unsent:
+        elif speech is None and self._stop_unsent:
             self.stop()
 
     def note_played(self, timestamp: int, now: float) -> None:

@@ -165,6 +165,25 @@ async def test_an_answer_with_more_audio_than_may_wait_is_spoken_to_its_end(
         assert stage.told() == ["start", "sentence_start", "sentence_start", "stop"]
 
 
+async def test_an_answer_goes_on_after_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with on_stage() as stage:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+        device = await begin(stage)
+        publish, failed = stage.publish, list[bytes]()
+
+        def fail_once(topic: str, payload: bytes) -> bool:
+            if b"sentence_start" in payload and not failed:
+                failed.append(payload)
+                raise RuntimeError
+            return publish(topic, payload)
+
+        monkeypatch.setattr(stage, "publish", fail_once)
+        await stage.speak("t1", "A", "B")
+        await spoken(stage)
+        assert stage.told() == ["start", "sentence_start", "stop"]
+        assert len(device.audio()) == 5, "all but the packet that led to the exception"
+
+
 async def test_newer_answer_takes_over_without_stop_and_start() -> None:
     async with on_stage() as stage:
         device = await begin(stage)
