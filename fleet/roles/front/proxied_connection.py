@@ -7,7 +7,7 @@ from functools import partial
 from fleet.roles.front.gate import FrontGate, GateStep
 from fleet.roles.front.leg import Leg
 from fleet.roles.front.limits import FrontLimits
-from fleet.wire.mqtt.framing import Kind, Packet, Splitter
+from fleet.wire.mqtt.framing import LARGEST_OF_DEVICE, Kind, Packet, Splitter
 
 SILENT = "silent"
 """The reason if the device sent nothing for one and a half keep-alives."""
@@ -15,7 +15,7 @@ _CLOSE_SECONDS = 1.0
 _MOST_EARLY = 64
 """Packets that may come with the CONNECT; stock firmware sends none before its CONNACK."""
 _LARGEST_EARLY = 16 * 1024
-"""Bytes of what is read with the CONNECT: it is kept until the gate opens, for many connections at a time."""
+"""Bytes of the CONNECT, and of what is read with it: both are kept for many connections before a login is checked."""
 _CONNECT = Kind.CONNECT << 4
 """First byte of every CONNECT; a connection that begins with another byte is closed at once."""
 
@@ -34,7 +34,7 @@ class ProxiedConnection:
     def __init__(self, limits: FrontLimits, attend: Callable[["ProxiedConnection", Packet | None], None]) -> None:
         self._limits = limits
         self._attend = attend
-        self._splitter = Splitter()
+        self._splitter = Splitter(_LARGEST_EARLY)
         self._early: list[Packet] | None = None
         """None before the first byte."""
         self._gate: FrontGate | None = None
@@ -163,6 +163,7 @@ class ProxiedConnection:
         opened = self.opened
         self._apply(self._gate.from_broker(data))
         if self.opened and not opened:
+            self._splitter.largest = LARGEST_OF_DEVICE
             self.wake()
             early, self._early = self._early or [], []
             self._forward(self._gate, early)

@@ -62,10 +62,10 @@ class Splitter:
         skip_larger: Whether a PUBLISH that is too large is cut down to its head instead of ending the stream.
     """
 
-    __slots__ = ("_largest", "_needed", "_rest", "_skip_larger", "_to_skip", "fault")
+    __slots__ = ("_needed", "_rest", "_skip_larger", "_to_skip", "fault", "largest")
 
     def __init__(self, largest: int = LARGEST_OF_DEVICE, *, skip_larger: bool = False) -> None:
-        self._largest = largest
+        self.largest = largest
         self._skip_larger = skip_larger
         self._rest = bytearray()
         self._needed = 0
@@ -102,7 +102,7 @@ class Splitter:
             if start == 0:
                 self.fault = "malformed"
                 break
-            if end - at > self._largest:
+            if end - at > self.largest:
                 packet = self._oversized(data, at, start, end)
                 if packet is None:
                     break

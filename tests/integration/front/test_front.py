@@ -340,6 +340,13 @@ async def test_more_ahead_of_the_connack_than_devices_send_ends_the_connection(
     assert front.connections == 0
 
 
+async def test_a_connect_that_is_larger_than_any_is_not_waited_for(front: Front) -> None:
+    client = await FrontClient.open(LOOPBACK, front.port)
+    await client.send(frame(0x10, bytes(20_000))[:100])
+    await client.closed()
+    await counted(front, "oversize")
+
+
 async def test_a_device_that_leaves_while_nobody_reads_is_not_kept(
     plain_broker: MosquittoServer, keys: CredentialKeys, mac: str
 ) -> None:

@@ -220,5 +220,5 @@ class UplinkStream:
             self._move(address)
 
     def _move(self, address: Address) -> None:
-        self.address = self._candidates.home = address
         self._channel.move(address)
+        self.address = self._candidates.home = address
