@@ -2,7 +2,6 @@
 
 import ast
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 
 from fleet.ground.settings import Settings
@@ -32,7 +31,7 @@ def readers() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {name: set() for name in Settings.model_fields}
     for role, parts in OPENED_BY.items():
         for file in _reached([f"fleet.run.{part}" for part in parts]):
-            for name in _read_in(file) if file != _SHARED else ():
+            for name in _parts(file)[1] if file != _SHARED else ():
                 found[name].add(role)
     return found
 
@@ -43,7 +42,7 @@ def _reached(modules: list[str]) -> set[Path]:
         file = _file(modules.pop())
         if file is not None and file not in seen:
             seen.add(file)
-            modules += _imports(file)
+            modules += _parts(file)[0]
     return seen
 
 
@@ -55,36 +54,24 @@ def _file(module: str) -> Path | None:
 
 
 @functools.cache
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
-
-
-@functools.cache
-def _imports(file: Path) -> tuple[str, ...]:
-    return tuple(_imported_by(file))
-
-
-def _imported_by(file: Path) -> Iterator[str]:
-    for node in ast.walk(_tree(file)):
+def _parts(file: Path) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return what a file imports, and which settings it reads: to parse all files and walk through them is slow."""
+    imported, read = list[str](), set[str]()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            imported += [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
         elif isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-
-
-@functools.cache
-def _read_in(file: Path) -> frozenset[str]:
-    return frozenset(_named_in(file))
-
-
-def _named_in(file: Path) -> Iterator[str]:
-    for node in ast.walk(_tree(file)):
+            imported += [name.name for name in node.names]
         # To write an expression down again costs most of this.
-        if isinstance(node, ast.Attribute) and node.attr in _NAMES and ast.unparse(node.value).endswith("settings"):
-            if node.attr == "plain_host":
-                yield "tls_only"
-            elif node.attr == "control_tls":
-                yield from ("control_cert", "control_host", "control_proxy")
-            else:
-                yield node.attr
+        elif isinstance(node, ast.Attribute) and node.attr in _NAMES and ast.unparse(node.value).endswith("settings"):
+            read.update(_behind(node.attr))
+    return tuple(imported), frozenset(read)
+
+
+def _behind(name: str) -> tuple[str, ...]:
+    """Return the settings that decide a property of all settings; a setting itself is one."""
+    if name == "plain_host":
+        return ("tls_only",)
+    if name == "control_tls":
+        return ("control_cert", "control_host", "control_proxy")
+    return (name,)

@@ -6,6 +6,7 @@ file named by `FLEET_CONFIG` may hold the same names in lower case, without `fle
 `LLM_MODLE`, whose name is close to a setting of the models; other programs may have `LLM_…` variables of their own.
 """
 
+import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -97,9 +98,15 @@ def variable(name: str) -> str:
     return variables(name, Settings.model_fields[name])[0]
 
 
+@functools.cache
+def _known() -> frozenset[str]:
+    """Return the environment variables of all settings."""
+    return frozenset(one for name, field in Settings.model_fields.items() for one in variables(name, field))
+
+
 def _refuse_unknown_variables() -> None:
-    known = {alias for name, field in Settings.model_fields.items() for alias in variables(name, field)}
-    strange = sorted(name for name in os.environ if name not in known | {f"{PREFIX}CONFIG"})
+    known = _known()
+    strange = sorted(name for name in os.environ if name not in known and name != f"{PREFIX}CONFIG")
     wrong = [
         name
         for name in strange
