@@ -13,21 +13,20 @@ class Burst:
         frame_ms: Milliseconds a packet.
     """
 
-    __slots__ = ("at", "frame", "until")
+    __slots__ = ("_frame", "_until", "at")
 
     def __init__(self, frame_ms: int) -> None:
-        self.frame = frame_ms / 1000
-        """Seconds a packet."""
+        self._frame = frame_ms / 1000
         self.at = -math.inf
         """Time of the last packet."""
-        self.until = -math.inf
+        self._until = -math.inf
         """When all audio so far would have come in real time."""
 
     def add(self, now: float) -> None:
         """Count a packet."""
-        self.until = max(self.until, now) + self.frame
-        self.at = now
+        until = self._until
+        self._until, self.at = (until if until > now else now) + self._frame, now
 
     def seconds(self, now: float) -> float:
         """Return the seconds by which the received audio is ahead of real time; the value decays as time passes."""
-        return max(0.0, self.until - now)
+        return max(0.0, self._until - now)

@@ -90,11 +90,7 @@ class Uplink:
             else:
                 self._services.counters["unwanted"] += 1
             return False
-        # What `Burst.add` does, without its call.
-        burst = self.burst
-        until = burst.until
-        burst.until = (until if until > now else now) + burst.frame
-        burst.at = now
+        self.burst.add(now)
         period = self.period
         if period is not None and (direct := period.direct) is not None and self.jitter.next(sequence):
             if not direct.feed(payload):
