@@ -9,6 +9,7 @@ first is empty, which keeps both cores busy from the first second to the last.
 """
 
 import fcntl
+import gc
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -103,8 +104,17 @@ class _Folders:
         self._note([session.ihook.pytest_collect_directory(path=self._root, parent=session)])
 
     def items(self, file: Path) -> list[pytest.Item]:
-        """Import a file. Returns its tests, without those that the command line leaves out."""
-        items = list(self._session.genitems(self._node(file)))
+        """Import a file. Returns its tests, without those that the command line leaves out.
+
+        Python looks for garbage in what the file before this one made, and never again in what is there by then.
+        """
+        gc.collect()
+        gc.disable()
+        try:
+            items = list(self._session.genitems(self._node(file)))
+        finally:
+            gc.freeze()
+            gc.enable()
         config = self._session.config
         config.hook.pytest_collection_modifyitems(session=self._session, config=config, items=items)
         return items
