@@ -27,7 +27,8 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
         if event["type"] == "http.disconnect":
             return
         body, more = body + event.get("body", b""), event.get("more_body", False)
-    said = b"<%s %s %s>" % (scope["method"].encode(), scope["path"].encode(), body)
+    named = b"".join(value for name, value in scope["headers"] if name == b"x-named")
+    said = b"<%s %s %s>" % (scope["method"].encode(), scope["path"].encode(), body + named)
     length = (b"content-length", str(len(said)).encode())
     await send({"type": "http.response.start", "status": 200, "headers": [length]})
     await send({"type": "http.response.body", "body": said})
@@ -120,6 +121,13 @@ async def test_a_request_for_another_protocol_is_answered_in_this_one(server: Ht
     wanted = ([200] * 3, ["POST /a ab", "POST /b cd", "GET /next "])
     assert await ask(server, first + second + NEXT) == wanted
     assert await ask(server, *[bytes([byte]) for byte in first + second], NEXT) == wanted
+
+
+async def test_a_trailer_is_no_header(server: HttpServer) -> None:
+    head = CHUNKED.replace(b"\r\n\r\n", b"\r\nX-Named: head\r\n\r\n")
+    ends = b"2\r\nab\r\n0\r\nX-Named: trailer\r\n\r\n"
+    wanted = ([200] * 3, ["POST /a abhead", "POST /a ab", "GET /next "])
+    assert await ask(server, head + ends + CHUNKED + ends + NEXT) == wanted
 
 
 async def test_requests_that_wait_are_answered_in_order_up_to_a_bound(server: HttpServer) -> None:

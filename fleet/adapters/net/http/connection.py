@@ -168,6 +168,7 @@ class BoundedConnection(GatheredBody):
         if fault or len(self.pipeline) >= MOST_WAITING:
             raise ValueError(fault or "too many requests")  # uvicorn answers 400
         super().on_headers_complete()
+        self.headers = []  # What follows are trailers: as headers, they would pass a proxy that sets or removes these.
         self.cycle.transport = cast("asyncio.Transport", _AnswerTransport(self.transport, self.loop))
 
     def on_body(self, body: bytes) -> None:
