@@ -97,6 +97,19 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused(server: HttpSer
     assert server.bounds.counts["malformed request"] == 1
 
 
+async def test_a_tunnel_to_a_path_reaches_no_application() -> None:
+    reached: list[str] = []
+
+    async def note(scope: Any, receive: Any, send: Any) -> None:
+        reached.append(scope["method"])
+        await echo(scope, receive, send)
+
+    server = HttpServer(cast("FastAPI", note), "127.0.0.1", 0, bounds=Bounds(head=SOON))
+    async with running("http", server.run):
+        assert await ask(server, b"CONNECT /a HTTP/1.1\r\n" + HOST + b"\r\n" + NEXT) == ([400], [])
+    assert reached == []
+
+
 @pytest.mark.parametrize(
     ("head", "more"),
     [

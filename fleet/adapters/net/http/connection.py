@@ -164,7 +164,7 @@ class BoundedConnection(GatheredBody):
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
             return
-        fault = _find_fault(self.url, self.parser.get_http_version(), self.headers)
+        fault = _find_fault(self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers)
         if fault or len(self.pipeline) >= MOST_WAITING:
             raise ValueError(fault or "too many requests")  # uvicorn answers 400
         super().on_headers_complete()
@@ -237,7 +237,7 @@ def _is_open(cycle: RequestResponseCycle | None) -> bool:
     return cycle is not None and not cycle.response_complete
 
 
-def _find_fault(url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
+def _find_fault(method: bytes, url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
     """Return why a head is refused that httptools has accepted."""
     names = [name for name, _ in headers]
     hosts, codings = names.count(b"host"), names.count(b"transfer-encoding")
@@ -249,4 +249,5 @@ def _find_fault(url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]
         coding = headers[names.index(b"transfer-encoding")][1].strip().lower()
         if codings > 1 or coding != b"chunked" or version == "1.0":
             return "unknown transfer coding"
-    return "not a path" if url[:1] != b"/" or b"#" in url else ""
+    # httptools would read no body after CONNECT, and takes also a path for its authority.
+    return "not a path" if url[:1] != b"/" or b"#" in url or method == b"CONNECT" else ""
