@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fleet.adapters.net.http.connection import LARGEST_HEAD, MOST_WAITING, Bounds
+from fleet.adapters.net.http.connection import LARGEST_HEAD, MOST_HEADERS, MOST_WAITING, Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.ground.tasks import running
 
@@ -127,6 +127,25 @@ async def test_a_head_without_an_end_is_refused(server: HttpServer, head: bytes,
     assert server.bounds.counts["malformed request"] == 1
 
 
+@pytest.mark.parametrize("end", [b"", b"\r\n"])
+async def test_a_head_of_too_many_headers_is_refused(server: HttpServer, end: bytes) -> None:
+    begin = b"GET /a HTTP/1.1\r\n" + HOST
+    assert await ask(server, begin + b"a:b\r\n" * (MOST_HEADERS + 1) + end) == ([400], [])
+    assert await ask(server, begin + b"a:b\r\n" * (MOST_HEADERS - 2) + b"Connection: close\r\n\r\n") == (
+        [200],
+        ["GET /a "],
+    )
+
+
+async def test_a_head_that_is_too_large_is_refused_also_if_it_comes_as_one_piece(server: HttpServer) -> None:
+    large = b"x" * LARGEST_HEAD
+    for head in (b"GET /a HTTP/1.1\r\n" + HOST + b"A: " + large, b"GET /" + large + b" HTTP/1.1\r\nHost: x"):
+        assert await ask(server, b"GET /before HTTP/1.1\r\n" + HOST + b"\r\n" + head + b"\r\n\r\n") in (
+            ([200, 400], ["GET /before "]),
+            ([], []),
+        )
+
+
 async def test_a_request_for_another_protocol_is_answered_in_this_one(server: HttpServer) -> None:
     upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"
     first = b"POST /a HTTP/1.1\r\n" + HOST + upgrade + b"Content-Length: 2\r\n\r\nab"
@@ -167,6 +186,22 @@ async def test_chunks_of_one_byte_are_passed_on_together(server: HttpServer, mon
     assert await ask(server, CHUNKED + body + NEXT) == ([200, 200], [f"POST /a {'x' * many}", "GET /next "])
     assert sum(passed) == many
     assert len(passed) < many // 100
+
+
+async def test_a_body_that_the_application_left_unread_is_not_kept_after_the_answer() -> None:
+    async def refuse(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    server = HttpServer(cast("FastAPI", refuse), "127.0.0.1", 0, bounds=Bounds(head=SOON))
+    async with running("http", server.run), asyncio.timeout(SOON):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"POST /a HTTP/1.1\r\n" + HOST + b"Content-Length: 50000\r\n\r\n" + bytes(40_000))
+        assert b"404" in await reader.readuntil(b"\r\n\r\n")
+        [connection] = server._server.server_state.connections
+        assert connection.cycle.response_complete
+        assert not connection.cycle.body
+        writer.close()
 
 
 async def test_a_fault_is_not_the_answer_to_the_request_before_it(server: HttpServer) -> None:

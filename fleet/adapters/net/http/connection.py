@@ -18,8 +18,11 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from fleet.adapters.net.http.request_body import GatheredBody
 from fleet.core.proxies import Proxies
 
-LARGEST_HEAD = 64 * 1024
-"""Bytes that may come without a byte of a body: a head, trailers, sizes of chunks."""
+LARGEST_HEAD = 16 * 1024
+"""Bytes that may come without a byte of a body: a head, trailers, sizes of chunks. A connection holds a head up to four
+times, and thousands of connections together must fit into the memory of a small container."""
+MOST_HEADERS = 128
+"""As Python's objects, headers of a few bytes take ten times their size. Devices send ten, proxies add as many."""
 MOST_WAITING = 8
 """Requests that wait for the answer to an earlier one; devices and proxies wait themselves."""
 
@@ -150,7 +153,7 @@ class BoundedConnection(GatheredBody):
         except httptools.HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
             self.send_400_response("Invalid HTTP request received.")
-        if self._silent > LARGEST_HEAD and not self.transport.is_closing():
+        if (self._silent > LARGEST_HEAD or len(self.headers or ()) > MOST_HEADERS) and not self.transport.is_closing():
             self.send_400_response("Request head is too large.")
 
     def send_400_response(self, msg: str) -> None:
@@ -178,6 +181,7 @@ class BoundedConnection(GatheredBody):
     def on_message_complete(self) -> None:
         self._silent = 0
         if not self.parser.should_upgrade():
+            self.headers.clear()
             self.complete += _is_open(self.cycle)
             self.bounds.note(self)
             super().on_message_complete()
@@ -187,6 +191,8 @@ class BoundedConnection(GatheredBody):
         self.complete = max(0, self.complete - 1)  # The answer may come before the end of its request.
         self._await_head()
         super().on_response_complete()
+        if not _is_open(self.cycle):
+            self.cycle.body.clear()  # The application left it unread, and the connection may stay.
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -240,6 +246,8 @@ def _is_open(cycle: RequestResponseCycle | None) -> bool:
 def _find_fault(method: bytes, url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
     """Return why a head is refused that httptools has accepted."""
     names = [name for name, _ in headers]
+    if len(names) > MOST_HEADERS or len(url) + sum([len(name) + len(value) for name, value in headers]) > LARGEST_HEAD:
+        return "too large"
     hosts, codings = names.count(b"host"), names.count(b"transfer-encoding")
     if version not in ("1.0", "1.1"):
         return "unknown version"
