@@ -1,7 +1,10 @@
 """Which requests the HTTP servers take: none that two servers could read differently, and none that has no end."""
 
 import asyncio
+import gc
 import re
+import socket
+import struct
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -9,9 +12,10 @@ import pytest
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fleet.adapters.net.http.connection import LARGEST_HEAD, MOST_HEADERS, MOST_WAITING, Bounds
+from fleet.adapters.net.http.connection import LARGEST_HEAD, MOST_HEADERS, MOST_WAITING, BoundedConnection, Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.ground.tasks import running
+from tests.support.garbage import no_garbage
 
 SOON = 240.0
 HOST = b"Host: x\r\n"
@@ -202,6 +206,32 @@ async def test_a_body_that_the_application_left_unread_is_not_kept_after_the_ans
         assert connection.cycle.response_complete
         assert not connection.cycle.body
         writer.close()
+
+
+async def reset(server: HttpServer, sent: bytes, until: str) -> None:
+    """Send this, wait until the server has it or has answered it, and cut the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(sent)
+    if until == "answered":
+        await reader.readexactly(1)
+    while not server.bounds.here:
+        await asyncio.sleep(0.01)
+    cut = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, cut)
+    writer.transport.abort()
+    while server.bounds.here:
+        await asyncio.sleep(0.01)
+
+
+async def test_a_client_that_resets_its_connection_leaves_no_garbage_and_no_timer(server: HttpServer) -> None:
+    begun = CHUNKED + b"2\r\nab\r\n"
+    async with asyncio.timeout(SOON):
+        await reset(server, begun + b"0\r\n\r\n", "answered")  # what is made once
+        with no_garbage():
+            await reset(server, begun, "read")
+        gc.collect()
+        await reset(server, begun + b"0\r\n\r\n", "answered")
+        assert not [one for one in gc.get_objects() if isinstance(one, BoundedConnection)]
 
 
 async def test_a_fault_is_not_the_answer_to_the_request_before_it(server: HttpServer) -> None:

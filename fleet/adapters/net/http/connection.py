@@ -73,7 +73,6 @@ class _AnswerTransport:
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self.is_closing = transport.is_closing
-        self.write = self._write_head
         self._transport = transport
         self._loop = loop
         self._head = b""
@@ -83,12 +82,16 @@ class _AnswerTransport:
         self._flush()
         self._transport.close()
 
-    def _write_head(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
+        """Take the head; what follows is written by another method, which replaces this one once there is an answer.
+
+        Set from the beginning, it would be a circle of references in each request that breaks off.
+        """
         if data.startswith(b"HTTP/1.1 100 "):
             self._transport.write(data)
             return
         self._head = _NAME.sub(lambda found: found[0].title(), data)
-        self.write = self._write_body
+        self.write = self._write_body  # type: ignore[method-assign]
         self._loop.call_soon(self._flush)  # the body may come late, or not at all
 
     def _write_body(self, data: bytes) -> None:
@@ -97,7 +100,7 @@ class _AnswerTransport:
 
     def _flush(self) -> None:
         if self._head:
-            self.write = self._transport.write  # all else is the body
+            self.write = self._transport.write  # type: ignore[method-assign] # all else is the body
             head, self._head = self._head, b""
             self._transport.write(head)
 
@@ -132,6 +135,7 @@ class BoundedConnection(GatheredBody):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unset_keepalive_if_required()  # uvicorn lets it run on after a reset, and it holds all of this
         for timer in (self._deadline, self._stuck):
             if timer is not None:
                 timer.cancel()
