@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fleet.adapters.files.operator_tokens import OperatorTokens, tokens_path
@@ -93,5 +94,8 @@ def _surround(app: FastAPI, counts: Counter[str], direct: Mapping[str, Answer]) 
             counts[error.reason] += 1
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
-    app.add_exception_handler(HTTPException, refuse)
-    return Api(Refusals(DirectRoutes(app, direct, refuse), counts), counts)
+    for kind in (HTTPException, Exception):
+        app.add_exception_handler(kind, refuse)
+    # Direct answers do not pass FastAPI's own middleware for faults, and uvicorn's answer would be in no count.
+    answered = ServerErrorMiddleware(DirectRoutes(app, direct, refuse), handler=refuse)
+    return Api(Refusals(answered, counts), counts)

@@ -36,7 +36,8 @@ from fleet.wire.identity import CredentialKeys
 log = logging.getLogger(__name__)
 
 PATHS = ("/xiaozhi/ota/", "/xiaozhi/ota")
-LARGEST_BODY = 64 * 1024
+LARGEST_BODY = 16 * 1024
+"""Bytes; that of firmware has a few KB. Thousands of slow clients must fit into the memory of a small container."""
 STORE_SECONDS = 1.0
 """While a device waits for the answer to its first request, it does nothing else."""
 PLACE_SECONDS = 60

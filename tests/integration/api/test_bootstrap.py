@@ -10,6 +10,12 @@ from fleet.adapters.redis.access.admissions import Admissions
 from fleet.adapters.redis.client.store import Store
 from fleet.adapters.redis.devices.devices import Devices
 from fleet.adapters.redis.devices.registry import DeviceRegistry
+from fleet.ground.settings import load
+from fleet.ground.settings.slices import slice_of
+from fleet.roles.api.activation import ActivationRoute
+from fleet.roles.api.app import build_app
+from fleet.roles.api.bootstrap import Bootstrap
+from fleet.roles.api.settings import ApiSettings
 from fleet.wire.identity import CredentialKeys
 from fleet.wire.topics import up_topic
 from tests.support.api_server import BODY, MAC, api_client, headers
@@ -117,6 +123,23 @@ async def test_the_activation_version_may_be_missing_or_longer(client: httpx2.As
     for version in ("", "2.1.1", "two"):
         answer = await client.post(OTA, headers=headers(Activation_Version=version), content=BODY)
         assert answer.status_code == 200
+
+
+async def test_a_fault_is_answered_as_such_and_counted(
+    store: Store, keys: CredentialKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    for route in (Bootstrap, ActivationRoute):
+        monkeypatch.setattr(route, "answer", fail)
+    api = build_app(slice_of(load(), ApiSettings), keys, store)
+    transport = httpx2.ASGITransport(api, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://x") as client:
+        for path in (OTA, f"{OTA}activate"):
+            answer = await client.post(path, headers=headers(), content=BODY)
+            assert (answer.status_code, answer.json()) == (500, {"error": "the server failed"}), path
+    assert api.counts == {f"{OTA} 500": 1, f"{OTA}activate 500": 1}
 
 
 async def test_nothing_is_redirected(client: httpx2.AsyncClient) -> None:

@@ -1,7 +1,10 @@
 """Which requests the HTTP servers take: none that two servers could read differently, and none that has no end."""
 
 import asyncio
+import gc
 import re
+import socket
+import struct
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -9,9 +12,10 @@ import pytest
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fleet.adapters.net.http.connection import LARGEST_HEAD, MOST_WAITING, Bounds
+from fleet.adapters.net.http.connection import LARGEST_HEAD, MOST_HEADERS, MOST_WAITING, BoundedConnection, Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.ground.tasks import running
+from tests.support.garbage import no_garbage
 
 SOON = 240.0
 HOST = b"Host: x\r\n"
@@ -27,7 +31,8 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
         if event["type"] == "http.disconnect":
             return
         body, more = body + event.get("body", b""), event.get("more_body", False)
-    said = b"<%s %s %s>" % (scope["method"].encode(), scope["path"].encode(), body)
+    named = b"".join(value for name, value in scope["headers"] if name == b"x-named")
+    said = b"<%s %s %s>" % (scope["method"].encode(), scope["path"].encode(), body + named)
     length = (b"content-length", str(len(said)).encode())
     await send({"type": "http.response.start", "status": 200, "headers": [length]})
     await send({"type": "http.response.body", "body": said})
@@ -96,6 +101,19 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused(server: HttpSer
     assert server.bounds.counts["malformed request"] == 1
 
 
+async def test_a_tunnel_to_a_path_reaches_no_application() -> None:
+    reached: list[str] = []
+
+    async def note(scope: Any, receive: Any, send: Any) -> None:
+        reached.append(scope["method"])
+        await echo(scope, receive, send)
+
+    server = HttpServer(cast("FastAPI", note), "127.0.0.1", 0, bounds=Bounds(head=SOON))
+    async with running("http", server.run):
+        assert await ask(server, b"CONNECT /a HTTP/1.1\r\n" + HOST + b"\r\n" + NEXT) == ([400], [])
+    assert reached == []
+
+
 @pytest.mark.parametrize(
     ("head", "more"),
     [
@@ -113,6 +131,25 @@ async def test_a_head_without_an_end_is_refused(server: HttpServer, head: bytes,
     assert server.bounds.counts["malformed request"] == 1
 
 
+@pytest.mark.parametrize("end", [b"", b"\r\n"])
+async def test_a_head_of_too_many_headers_is_refused(server: HttpServer, end: bytes) -> None:
+    begin = b"GET /a HTTP/1.1\r\n" + HOST
+    assert await ask(server, begin + b"a:b\r\n" * (MOST_HEADERS + 1) + end) == ([400], [])
+    assert await ask(server, begin + b"a:b\r\n" * (MOST_HEADERS - 2) + b"Connection: close\r\n\r\n") == (
+        [200],
+        ["GET /a "],
+    )
+
+
+async def test_a_head_that_is_too_large_is_refused_also_if_it_comes_as_one_piece(server: HttpServer) -> None:
+    large = b"x" * LARGEST_HEAD
+    for head in (b"GET /a HTTP/1.1\r\n" + HOST + b"A: " + large, b"GET /" + large + b" HTTP/1.1\r\nHost: x"):
+        assert await ask(server, b"GET /before HTTP/1.1\r\n" + HOST + b"\r\n" + head + b"\r\n\r\n") in (
+            ([200, 400], ["GET /before "]),
+            ([], []),
+        )
+
+
 async def test_a_request_for_another_protocol_is_answered_in_this_one(server: HttpServer) -> None:
     upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"
     first = b"POST /a HTTP/1.1\r\n" + HOST + upgrade + b"Content-Length: 2\r\n\r\nab"
@@ -120,6 +157,13 @@ async def test_a_request_for_another_protocol_is_answered_in_this_one(server: Ht
     wanted = ([200] * 3, ["POST /a ab", "POST /b cd", "GET /next "])
     assert await ask(server, first + second + NEXT) == wanted
     assert await ask(server, *[bytes([byte]) for byte in first + second], NEXT) == wanted
+
+
+async def test_a_trailer_is_no_header(server: HttpServer) -> None:
+    head = CHUNKED.replace(b"\r\n\r\n", b"\r\nX-Named: head\r\n\r\n")
+    ends = b"2\r\nab\r\n0\r\nX-Named: trailer\r\n\r\n"
+    wanted = ([200] * 3, ["POST /a abhead", "POST /a ab", "GET /next "])
+    assert await ask(server, head + ends + CHUNKED + ends + NEXT) == wanted
 
 
 async def test_requests_that_wait_are_answered_in_order_up_to_a_bound(server: HttpServer) -> None:
@@ -146,6 +190,48 @@ async def test_chunks_of_one_byte_are_passed_on_together(server: HttpServer, mon
     assert await ask(server, CHUNKED + body + NEXT) == ([200, 200], [f"POST /a {'x' * many}", "GET /next "])
     assert sum(passed) == many
     assert len(passed) < many // 100
+
+
+async def test_a_body_that_the_application_left_unread_is_not_kept_after_the_answer() -> None:
+    async def refuse(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    server = HttpServer(cast("FastAPI", refuse), "127.0.0.1", 0, bounds=Bounds(head=SOON))
+    async with running("http", server.run), asyncio.timeout(SOON):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"POST /a HTTP/1.1\r\n" + HOST + b"Content-Length: 50000\r\n\r\n" + bytes(40_000))
+        assert b"404" in await reader.readuntil(b"\r\n\r\n")
+        [connection] = server._server.server_state.connections
+        assert connection.cycle.response_complete
+        assert not connection.cycle.body
+        writer.close()
+
+
+async def reset(server: HttpServer, sent: bytes, until: str) -> None:
+    """Send this, wait until the server has it or has answered it, and cut the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(sent)
+    if until == "answered":
+        await reader.readexactly(1)
+    while not server.bounds.here:
+        await asyncio.sleep(0.01)
+    cut = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, cut)
+    writer.transport.abort()
+    while server.bounds.here:
+        await asyncio.sleep(0.01)
+
+
+async def test_a_client_that_resets_its_connection_leaves_no_garbage_and_no_timer(server: HttpServer) -> None:
+    begun = CHUNKED + b"2\r\nab\r\n"
+    async with asyncio.timeout(SOON):
+        await reset(server, begun + b"0\r\n\r\n", "answered")  # what is made once
+        with no_garbage():
+            await reset(server, begun, "read")
+        gc.collect()
+        await reset(server, begun + b"0\r\n\r\n", "answered")
+        assert not [one for one in gc.get_objects() if isinstance(one, BoundedConnection)]
 
 
 async def test_a_fault_is_not_the_answer_to_the_request_before_it(server: HttpServer) -> None:

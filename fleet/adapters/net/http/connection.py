@@ -18,8 +18,11 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from fleet.adapters.net.http.request_body import GatheredBody
 from fleet.core.proxies import Proxies
 
-LARGEST_HEAD = 64 * 1024
-"""Bytes that may come without a byte of a body: a head, trailers, sizes of chunks."""
+LARGEST_HEAD = 16 * 1024
+"""Bytes that may come without a byte of a body: a head, trailers, sizes of chunks. A connection holds a head up to four
+times, and thousands of connections together must fit into the memory of a small container."""
+MOST_HEADERS = 128
+"""As Python's objects, headers of a few bytes take ten times their size. Devices send ten, proxies add as many."""
 MOST_WAITING = 8
 """Requests that wait for the answer to an earlier one; devices and proxies wait themselves."""
 
@@ -70,7 +73,6 @@ class _AnswerTransport:
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self.is_closing = transport.is_closing
-        self.write = self._write_head
         self._transport = transport
         self._loop = loop
         self._head = b""
@@ -80,12 +82,16 @@ class _AnswerTransport:
         self._flush()
         self._transport.close()
 
-    def _write_head(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
+        """Take the head; what follows is written by another method, which replaces this one once there is an answer.
+
+        Set from the beginning, it would be a circle of references in each request that breaks off.
+        """
         if data.startswith(b"HTTP/1.1 100 "):
             self._transport.write(data)
             return
         self._head = _NAME.sub(lambda found: found[0].title(), data)
-        self.write = self._write_body
+        self.write = self._write_body  # type: ignore[method-assign]
         self._loop.call_soon(self._flush)  # the body may come late, or not at all
 
     def _write_body(self, data: bytes) -> None:
@@ -94,7 +100,7 @@ class _AnswerTransport:
 
     def _flush(self) -> None:
         if self._head:
-            self.write = self._transport.write  # all else is the body
+            self.write = self._transport.write  # type: ignore[method-assign] # all else is the body
             head, self._head = self._head, b""
             self._transport.write(head)
 
@@ -129,6 +135,7 @@ class BoundedConnection(GatheredBody):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unset_keepalive_if_required()  # uvicorn lets it run on after a reset, and it holds all of this
         for timer in (self._deadline, self._stuck):
             if timer is not None:
                 timer.cancel()
@@ -150,7 +157,7 @@ class BoundedConnection(GatheredBody):
         except httptools.HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
             self.send_400_response("Invalid HTTP request received.")
-        if self._silent > LARGEST_HEAD and not self.transport.is_closing():
+        if (self._silent > LARGEST_HEAD or len(self.headers or ()) > MOST_HEADERS) and not self.transport.is_closing():
             self.send_400_response("Request head is too large.")
 
     def send_400_response(self, msg: str) -> None:
@@ -164,10 +171,11 @@ class BoundedConnection(GatheredBody):
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
             return
-        fault = _find_fault(self.url, self.parser.get_http_version(), self.headers)
+        fault = _find_fault(self.parser.get_method(), self.url, self.parser.get_http_version(), self.headers)
         if fault or len(self.pipeline) >= MOST_WAITING:
             raise ValueError(fault or "too many requests")  # uvicorn answers 400
         super().on_headers_complete()
+        self.headers = []  # What follows are trailers: as headers, they would pass a proxy that sets or removes these.
         self.cycle.transport = cast("asyncio.Transport", _AnswerTransport(self.transport, self.loop))
 
     def on_body(self, body: bytes) -> None:
@@ -177,6 +185,7 @@ class BoundedConnection(GatheredBody):
     def on_message_complete(self) -> None:
         self._silent = 0
         if not self.parser.should_upgrade():
+            self.headers.clear()
             self.complete += _is_open(self.cycle)
             self.bounds.note(self)
             super().on_message_complete()
@@ -186,6 +195,8 @@ class BoundedConnection(GatheredBody):
         self.complete = max(0, self.complete - 1)  # The answer may come before the end of its request.
         self._await_head()
         super().on_response_complete()
+        if not _is_open(self.cycle):
+            self.cycle.body.clear()  # The application left it unread, and the connection may stay.
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -236,9 +247,11 @@ def _is_open(cycle: RequestResponseCycle | None) -> bool:
     return cycle is not None and not cycle.response_complete
 
 
-def _find_fault(url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
+def _find_fault(method: bytes, url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
     """Return why a head is refused that httptools has accepted."""
     names = [name for name, _ in headers]
+    if len(names) > MOST_HEADERS or len(url) + sum([len(name) + len(value) for name, value in headers]) > LARGEST_HEAD:
+        return "too large"
     hosts, codings = names.count(b"host"), names.count(b"transfer-encoding")
     if version not in ("1.0", "1.1"):
         return "unknown version"
@@ -248,4 +261,5 @@ def _find_fault(url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]
         coding = headers[names.index(b"transfer-encoding")][1].strip().lower()
         if codings > 1 or coding != b"chunked" or version == "1.0":
             return "unknown transfer coding"
-    return "not a path" if url[:1] != b"/" or b"#" in url else ""
+    # httptools would read no body after CONNECT, and takes also a path for its authority.
+    return "not a path" if url[:1] != b"/" or b"#" in url or method == b"CONNECT" else ""
