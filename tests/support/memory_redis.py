@@ -10,6 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from lupa import lua51
@@ -31,11 +32,15 @@ end
 """
 
 
+_SCORE_AND_MEMBER = itemgetter(1, 0)
+
+
 class SortedSet(dict[str, float]):
     """Scores by member."""
 
     def ordered(self) -> list[tuple[str, float]]:
-        return sorted(self.items(), key=lambda item: (item[1], item[0].encode()))
+        # Texts stand in the order of their bytes, as those of UTF-8 are in the order of the characters.
+        return sorted(self.items(), key=_SCORE_AND_MEMBER)
 
 
 class Stream(dict[str, list[str]]):
@@ -233,7 +238,7 @@ class MemoryRedis:
         return (self._get_value(key, dict) or {}).get(field)
 
     def _hmget(self, key: str, *fields: str) -> list[str | None]:
-        return [self._hget(key, field) for field in fields]
+        return list(map((self._get_value(key, dict) or {}).get, fields))
 
     def _hgetall(self, key: str) -> list[str]:
         return [part for pair in (self._get_value(key, dict) or {}).items() for part in pair]
@@ -275,10 +280,10 @@ class MemoryRedis:
         return self._smembers(key)[: int(count)]
 
     def _scard(self, key: str) -> int:
-        return len(self._smembers(key))
+        return len(self._get_value(key, set) or ())
 
     def _sismember(self, key: str, member: str) -> int:
-        return int(member in self._smembers(key))
+        return int(member in (self._get_value(key, set) or ()))
 
     def _smismember(self, key: str, *members: str) -> list[int]:
         return [self._sismember(key, member) for member in members]
@@ -314,7 +319,7 @@ class MemoryRedis:
         return (self._get_value(key, SortedSet) or SortedSet()).ordered()
 
     def _zcard(self, key: str) -> int:
-        return len(self._sorted(key))
+        return len(self._get_value(key, SortedSet) or ())
 
     def _zscore(self, key: str, member: str) -> str | None:
         score = (self._get_value(key, SortedSet) or {}).get(member)
