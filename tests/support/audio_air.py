@@ -20,6 +20,8 @@ HOME, AWAY, STRANGER = ("192.0.2.1", 4000), ("192.0.2.1", 4001), ("198.51.100.9"
 STOCK = AudioFormat(16_000, 60)
 TOCS = {20: 0x48, 40: 0x50, 60: 0x58}
 _HEADER = struct.Struct(">BBHIII")
+_DEVICE = Channel(KEY, SSRC)
+"""One for all packets, which takes nothing from one to the next."""
 
 
 def header(length: int, sequence: int, flags: int = 0, ssrc: int = SSRC) -> bytes:
@@ -29,7 +31,7 @@ def header(length: int, sequence: int, flags: int = 0, ssrc: int = SSRC) -> byte
 def seal(payload: bytes, sequence: int, flags: int = 0) -> bytes:
     """Return an uplink datagram as the device makes it (contract 4.1)."""
     head = header(len(payload), sequence, flags)
-    return head + Channel(KEY, SSRC).open(head + payload)  # CTR: opening is sealing
+    return head + _DEVICE.open(head + payload)  # CTR: opening is sealing
 
 
 def speech(sequence: int, toc: int = 0x58) -> bytes:

@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import json
 import random
-import string
 from typing import Any, cast
 
 from fleet.wire.identity import CredentialKeys
@@ -20,8 +19,7 @@ _KEEPALIVE = 240
 
 def hostile_page(number: int, tools: int = PAGE_TOOLS, size: int = 7_500) -> dict[str, Any]:
     """Return a page of tools whose schemas are as large as they may be, and no two alike."""
-    chooser = random.Random(number)
-    text = "".join(chooser.choices(string.ascii_letters, k=tools * size))
+    text = random.Random(number).randbytes((tools * size + 1) // 2).hex()
     schemas = [
         {"type": "object", "properties": {"a": {"enum": [text[at * size : (at + 1) * size]]}}} for at in range(tools)
     ]
