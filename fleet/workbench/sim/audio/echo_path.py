@@ -29,6 +29,8 @@ class EchoPath:
         room[0] = 1.0
         delay = np.zeros(int(setting.delay_ms / 1000 * RATE))
         self._response = np.concatenate((delay, room / np.sqrt(np.sum(room**2))))
+        self._spectra: dict[int, NDArray[np.complex128]] = {}
+        """The response's transforms, by their size."""
         self._past = np.zeros(len(self._response) - 1)
         self._gain = _REFERENCE * 10 ** (setting.level_db / 20)
 
@@ -41,9 +43,12 @@ class EchoPath:
         distorted = np.tanh(_DRIVE * played) / (_DRIVE * 0.1)
         stream = np.concatenate((self._past, distorted))
         self._past = stream[len(stream) - len(self._past) :]
-        size = len(stream) + len(self._response) - 1
-        whole = np.fft.irfft(np.fft.rfft(stream, size) * np.fft.rfft(self._response, size), size)
-        return whole[len(self._response) - 1 : len(stream)] * self._gain
+        # A transform of a power of two is quick. What wraps around lies in the past, which is not returned.
+        size = 1 << (len(stream) - 1).bit_length()
+        if size not in self._spectra:
+            self._spectra[size] = np.fft.rfft(self._response, size)
+        whole = np.fft.irfft(np.fft.rfft(stream, size) * self._spectra[size], size)
+        return whole[len(self._past) : len(stream)] * self._gain
 
 
 class Room:
