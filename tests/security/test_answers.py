@@ -5,6 +5,7 @@ is tried without being named here.
 """
 
 import asyncio
+import functools
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -22,6 +23,7 @@ from fleet.adapters.model_endpoint import ModelEndpoint
 from fleet.adapters.net.kubernetes_node import Cluster, read_node
 from fleet.adapters.net.mqtt.emqx import Emqx
 from fleet.adapters.speech.load import ASR_PROVIDERS, TTS_PROVIDERS, load_asr, load_tts
+from fleet.adapters.tools.clock import Zones
 from fleet.adapters.tools.json_source import JsonSource
 from fleet.adapters.tools.load import open_tools
 from fleet.adapters.tools.mcp_config import HttpTransport
@@ -47,6 +49,10 @@ KINDS = ("application/json", "text/event-stream", "audio/wav")
 OFFLINE = {"offline"}
 """Providers that ask no server."""
 ADAPTERS = Path(http_client.__file__).parent
+END = "-----END CERTIFICATE-----\n"
+AUTHORITY = Path(certifi.where()).read_text(encoding="utf-8").partition(END)[0] + END
+ZONES = functools.cache(Zones)
+"""The time zones, read once: hundreds of tests here open all tools, and none asks for the time."""
 
 Ask = Callable[[str], Awaitable[None]]
 
@@ -159,7 +165,10 @@ async def ask_kubernetes(url: str) -> None:
     with TemporaryDirectory() as folder:
         token = Path(folder) / "token"
         token.write_text("t")
-        await read_node("n", Cluster(url, token, Path(certifi.where())))
+        # To read one authority takes a thousandth of what all take, and no server here has a certificate.
+        authority = Path(folder) / "authority"
+        authority.write_text(AUTHORITY)
+        await read_node("n", Cluster(url, token, authority))
 
 
 async def ask_mcp(url: str) -> None:
@@ -244,6 +253,7 @@ class Memory:
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "ERROR_SECONDS", 0.5)
     monkeypatch.setattr("fleet.adapters.net.kubernetes_node._LIMIT_SECONDS", SECONDS)
+    monkeypatch.setattr("fleet.adapters.tools.load.Zones", ZONES)
 
 
 async def test_every_tool_that_asks_a_server_is_tried() -> None:
