@@ -3,8 +3,10 @@
 from functools import cache
 
 import numpy as np
+import pytest
 import soxr
 
+from fleet.adapters.speech import asr_whisper
 from fleet.adapters.speech.asr_whisper import WhisperAsr
 from fleet.adapters.speech.tts_offline import OfflineTts
 from fleet.adapters.speech.vad_silero import SileroVad
@@ -16,6 +18,15 @@ PATIENCE = 300.0
 @cache
 def whisper() -> WhisperAsr:
     return WhisperAsr(("en", "zh"), limit=PATIENCE)
+
+
+@cache
+def whisper_of_chinese() -> WhisperAsr:
+    """Recognition of one language, with the model that the other one has loaded."""
+    loaded = whisper()._model
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asr_whisper, "_load", lambda _languages, _folder: loaded)
+        return WhisperAsr(("zh",), limit=PATIENCE)
 
 
 @cache

@@ -1,5 +1,4 @@
 import asyncio
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from fleet.core.ports import Transcript
 from fleet.core.text.phantoms import is_made_of
 from fleet.ground.errors import ConfigError
 from fleet.ground.metrics import turns
-from tests.support.offline_speech import PATIENCE, whisper
+from tests.support.offline_speech import whisper, whisper_of_chinese
 from tests.support.recordings import recordings
 from tests.support.word_errors import error_rate
 
@@ -70,15 +69,9 @@ async def test_nothing_is_left_out_of_an_utterance_longer_than_a_window(language
         assert words in text or words.replace("seven", "7") in text, heard.text
 
 
-@cache
-def chinese() -> WhisperAsr:
-    """Recognition of one language, loaded once for these tests."""
-    return WhisperAsr(("zh",), limit=PATIENCE)
-
-
 async def test_a_single_language_is_taken_as_given() -> None:
     async with asyncio.timeout(600):
-        heard = await chinese().transcribe(recordings("zh")[1].pcm())
+        heard = await whisper_of_chinese().transcribe(recordings("zh")[1].pcm())
     assert heard == Transcript("关闭卧室的灯。", "zh")
 
 
@@ -88,8 +81,8 @@ async def test_the_prompt_that_leaks_into_babble_is_dropped_and_the_same_words_a
     said = [np.frombuffer(recording.pcm(), "<i2").astype(float) for recording in recordings("zh")]
     dropped = turns.phantoms.read()[("prompt",)]
     async with asyncio.timeout(600):
-        babble = [await chinese().transcribe(_babble(said, seed)) for seed in (3, 7, 21)]
-        command = await chinese().transcribe(recordings("zh")[STOP_PLAYING].pcm()[AFTER_STOP:])
+        babble = [await whisper_of_chinese().transcribe(_babble(said, seed)) for seed in (3, 7, 21)]
+        command = await whisper_of_chinese().transcribe(recordings("zh")[STOP_PLAYING].pcm()[AFTER_STOP:])
     assert not [heard.text for heard in babble if is_made_of(heard.text, PROMPTS["zh"])]
     assert turns.phantoms.read()[("prompt",)] > dropped
     assert command.text.startswith("播放音乐")

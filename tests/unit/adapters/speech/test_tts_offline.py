@@ -1,5 +1,4 @@
 import asyncio
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -115,15 +114,10 @@ async def test_an_opening_is_kept_for_the_voice_that_said_it() -> None:
     assert (await speak("Hello.", "en"), await speak("Hello.", "zh")) == (english, chinese)
 
 
-@cache
-def english() -> HibariVoice:
-    """The voice by itself; to load it takes half a second."""
-    return HibariVoice()
-
-
 @pytest.mark.parametrize("written", ["3*4", "3 * 4", "3 × 4"])
 def test_an_asterisk_between_digits_is_read_as_times(written: str) -> None:
-    voice = english()
+    voice = voices()._english.voice
+    assert isinstance(voice, HibariVoice)
     assert voice.phonemes(written) == voice.phonemes("3 times 4")
 
 
