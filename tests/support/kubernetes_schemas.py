@@ -104,11 +104,19 @@ _CUSTOM = {
 }
 
 
+_FOUND: dict[tuple[str, str], list[str]] = {}
+"""The faults of each object that was checked, by all that is in it."""
+
+
 def faults(manifest: Manifest, version: str) -> list[str]:
     """Return what is wrong with an object, a line for each fault."""
-    found = _validator(manifest["apiVersion"], manifest["kind"], version).iter_errors(manifest)
-    name = f"{manifest['kind']}/{manifest['metadata']['name']}"
-    return [f"{name} {'.'.join(map(str, fault.absolute_path))}: {fault.message}" for fault in found]
+    # Most values change few objects, so many sets of values render the same ones.
+    key = (repr(manifest), version)
+    if key not in _FOUND:
+        found = _validator(manifest["apiVersion"], manifest["kind"], version).iter_errors(manifest)
+        name = f"{manifest['kind']}/{manifest['metadata']['name']}"
+        _FOUND[key] = [f"{name} {'.'.join(map(str, fault.absolute_path))}: {fault.message}" for fault in found]
+    return list(_FOUND[key])
 
 
 @functools.cache
