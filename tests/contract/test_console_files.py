@@ -1,5 +1,6 @@
 """The files of the console: complete in both languages, small, and made of what their packages have."""
 
+import functools
 import gzip
 import hashlib
 import json
@@ -35,6 +36,7 @@ for (const [identifier, source] of Object.entries(JSON.parse(readFileSync(0, "ut
 _IMPORT = re.compile(r'(?:from|import)\s*\(?\s*"([^"]+)"')
 
 
+@functools.cache
 def catalogue(language: str) -> dict[str, str]:
     """Return the texts of a language, in the order of the file."""
     texts: dict[str, list[str]] = json.loads((CONSOLE / "texts.json").read_text(encoding="utf-8"))
