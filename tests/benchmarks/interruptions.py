@@ -103,12 +103,14 @@ class InterruptionsExperiment(Experiment[InterruptionFigures]):
     count: int
 
     async def measure(self, progress: Progress) -> InterruptionFigures:
+        # Of a single sound over an answer, only one: a server takes seconds to be ready for Chinese.
+        languages = list(STORIES)[: self.count]
         progress("loading the speech models")
-        tts = await asyncio.to_thread(OfflineTts, "zf_xiaoxiao")
+        tts = await asyncio.to_thread(OfflineTts, "zf_xiaoxiao", expected=languages)
         progress("speaking what is said over answers")
         passing = await _passing(tts, self.count)
         words = await spoken(tts, "words", texts_of(INTERRUPTIONS, self.count))
-        questions = {name: (await spoken(tts, "words", [(name, text)]))[0].pcm for name, text in QUESTIONS.items()}
+        questions = {name: (await spoken(tts, "words", [(name, QUESTIONS[name])]))[0].pcm for name in languages}
         del tts
         verdicts: dict[str, int] = {}
 
@@ -118,13 +120,13 @@ class InterruptionsExperiment(Experiment[InterruptionFigures]):
                 verdicts[verdict] = verdicts.get(verdict, 0) + 1
 
         stories = {language: story(language, min(self.count, _EACH)) for language in STORIES}
-        async with _stage(stories, questions, count) as stage:
+        async with _stage(stories, questions, count, languages) as stage:
             answers = [passing[at : at + _EACH] for at in range(0, len(passing), _EACH)]
-            languages = [list(STORIES)[number % len(STORIES)] for number in range(len(answers))]
-            whole = {language: await stage.tell(language) for language in dict.fromkeys(languages)}
+            told = [languages[number % len(languages)] for number in range(len(answers))]
+            whole = {language: await stage.tell(language) for language in dict.fromkeys(told)}
             passed: list[Passed] = []
             disturbed: list[tuple[str, Turn]] = []
-            for language, overlaps in zip(languages, answers, strict=True):
+            for language, overlaps in zip(told, answers, strict=True):
                 progress(f"noises and backchannels: {len(passed)} of {len(passing)}")
                 turn, found = await stage.disturb(language, overlaps)
                 disturbed.append((language, turn))
@@ -132,7 +134,7 @@ class InterruptionsExperiment(Experiment[InterruptionFigures]):
             interrupted = []
             for at, overlap in enumerate(words):
                 progress(f"interruptions: {at} of {len(words)}")
-                interrupted.append(await stage.interrupt(list(STORIES)[at % len(STORIES)], overlap))
+                interrupted.append(await stage.interrupt(languages[at % len(languages)], overlap))
             violations = [f"{one.rule}: {one.detail}" for one in stage.device.report.violations]
         progress("recognising what the device heard")
         heard = await _transcribe(whole, disturbed)
@@ -211,13 +213,17 @@ class _Stage:
 
 @asynccontextmanager
 async def _stage(
-    stories: Mapping[str, str], questions: Mapping[str, bytes], on_line: Callable[[LogLine], None]
+    stories: Mapping[str, str],
+    questions: Mapping[str, bytes],
+    on_line: Callable[[LogLine], None],
+    languages: Sequence[str],
 ) -> AsyncIterator[_Stage]:
     with tempfile.TemporaryDirectory(prefix="fleet-bench-") as name:
         folder = Path(name)
         async with serving(StoryModel()) as model:
             settings = settings_for(choose_ports(), folder / "data")
             settings |= {"llm_base_url": model.url, "llm_model": "bench", "metrics_port": 0}
+            settings |= {"languages": ",".join(languages)}
             async with run_server(settings, folder, folder / "server.log", on_line) as server:
                 device = SimDevice(find_profile("P3"), ota_url=server.ota_url, mac=MAC)
                 async with device.running():

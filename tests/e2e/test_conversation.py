@@ -31,7 +31,7 @@ def fleet(
         "FLEET_REDIS_URL": redis_server.url,
         "FLEET_KEYS": ",".join(line.replace(" ", ":") for line in keys.as_file().splitlines()),
     }
-    with fleet_up(tmp_path_factory.mktemp("fleet"), **settings) as process:
+    with fleet_up(tmp_path_factory.mktemp("fleet"), forked=True, **settings) as process:
         yield process
 
 

@@ -31,7 +31,8 @@ def whisper_of_chinese() -> WhisperAsr:
 
 @cache
 def voices() -> OfflineTts:
-    return OfflineTts("zf_xiaoxiao", limit=PATIENCE)
+    # What the Chinese voice speaks at start in a server takes as long as all else here.
+    return OfflineTts("zf_xiaoxiao", limit=PATIENCE, expected=("en",))
 
 
 @cache

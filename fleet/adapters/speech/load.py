@@ -192,9 +192,10 @@ def _openai_tts(settings: SpeechSettings) -> Tts:
 def _offline_tts(settings: SpeechSettings) -> Tts:
     from fleet.adapters.speech.tts_offline import LANGUAGES, OfflineTts
 
-    if foreign := [code for code in spoken_languages(settings) if code not in LANGUAGES]:
+    spoken = spoken_languages(settings)
+    if foreign := [code for code in spoken if code not in LANGUAGES]:
         log.warning("no offline voice for a language, the English voice reads it", extra={"languages": foreign})
-    return OfflineTts(settings.zh_voice, settings.model_dir)
+    return OfflineTts(settings.zh_voice, settings.model_dir, expected=spoken)
 
 
 ASR_PROVIDERS: Final[Mapping[str, Callable[[SpeechSettings], Asr]]] = {"openai": _openai_asr, "offline": _offline_asr}

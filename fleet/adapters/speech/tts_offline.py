@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -55,6 +55,8 @@ class _Speaker:
 
 _MEASURED = {"en": "The light is on now.", "zh": "现在电量是百分之八十。"}
 """Spoken once at start, to measure the speed of this machine."""
+_OPENINGS = ("好的，", "抱歉，", "我看看，")
+"""Spoken once at start: the voice is slow at first, and these begin most Chinese answers."""
 _LONGEST_CACHED = 6
 """Characters of a piece whose audio is cached: many answers begin with "好的，" or similar."""
 _MOST_CACHED = 100
@@ -67,12 +69,20 @@ class OfflineTts:
         zh_voice: Name of the Chinese voice.
         model_dir: Folder with model files to use instead of those in the Python packages.
         limit: Longest wait for one piece, in seconds, with the time in the queue.
+        expected: Languages of the users. Without Chinese, its voice speaks nothing at start, and its first piece is
+            slow: that takes 2 s of a core, more than all the rest.
 
     Raises:
-        ConfigError: A model, a voice or a package is missing. Blocks for 3-4 s.
+        ConfigError: A model, a voice or a package is missing. Blocks for 1-4 s.
     """
 
-    def __init__(self, zh_voice: str, model_dir: Path | None = None, limit: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        zh_voice: str,
+        model_dir: Path | None = None,
+        limit: float = TIMEOUT,
+        expected: Collection[str] = LANGUAGES,
+    ) -> None:
         self._limit, self._zh_voice, self._model_dir = limit, zh_voice, model_dir
         # Loaded first, so that a wrong name is reported before the models are loaded.
         styles = tts_kokoro.load_styles(zh_voice, model_dir)
@@ -85,12 +95,11 @@ class OfflineTts:
         self._cache: dict[tuple[_Speaker, str, int, float], bytes] = {}
         # The first run is slow. Run it now, so that no user waits for it.
         self._synthesize(self._english, "Okay,")
-        for opening in ("好的，", "抱歉，", "我看看，"):
-            self._synthesize(self._chinese[zh_voice], opening)
-        for speaker, piece in ((self._english, _MEASURED["en"]), (self._chinese[zh_voice], _MEASURED["zh"])):
-            begun = monotonic()
-            pcm = self._synthesize(speaker, piece)
-            speaker.prebuffer.record(len(piece), monotonic() - begun, len(pcm) / (2 * RATE))
+        self._measure(self._english, _MEASURED["en"])
+        if "zh" in expected:
+            for opening in _OPENINGS:
+                self._synthesize(self._chinese[zh_voice], opening)
+            self._measure(self._chinese[zh_voice], _MEASURED["zh"])
 
     @property
     def sample_rate(self) -> int:
@@ -140,6 +149,11 @@ class OfflineTts:
         if len(piece) > _LONGEST_CACHED and speed == USUAL_VOICE.speed:
             speaker.prebuffer.record(len(piece), clock() - begun, len(pcm) / (2 * RATE))
         return pcm
+
+    def _measure(self, speaker: _Speaker, piece: str) -> None:
+        begun = monotonic()
+        pcm = self._synthesize(speaker, piece)
+        speaker.prebuffer.record(len(piece), monotonic() - begun, len(pcm) / (2 * RATE))
 
     def _synthesize(self, speaker: _Speaker, piece: str, lead: int = _LEAD, speed: float = 1.0) -> bytes:
         """Return the audio of a piece with so many samples before its voice; that of short pieces is cached."""

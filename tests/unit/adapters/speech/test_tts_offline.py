@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fleet.adapters.speech import tts_hibari, tts_kokoro
 from fleet.adapters.speech.prebuffer import PrebufferEstimator
 from fleet.adapters.speech.tts_hibari import HibariVoice
 from fleet.adapters.speech.tts_kokoro import load_styles
@@ -119,6 +120,32 @@ def test_an_asterisk_between_digits_is_read_as_times(written: str) -> None:
     voice = voices()._english.voice
     assert isinstance(voice, HibariVoice)
     assert voice.phonemes(written) == voice.phonemes("3 times 4")
+
+
+@pytest.mark.parametrize("expected", [("en", "zh"), ("en",), ("de",)])
+def test_the_chinese_voice_speaks_at_start_only_for_users_who_may_hear_it(
+    monkeypatch: pytest.MonkeyPatch, expected: tuple[str, ...]
+) -> None:
+    said: dict[str, list[str]] = {"hibari": [], "kokoro": []}
+
+    def speaker(name: str) -> type:
+        class Speaker:
+            def __init__(self, *_: object) -> None: ...
+
+            def phonemes(self, text: str) -> str:
+                return text
+
+            def synthesize(self, text: str, _: float) -> np.ndarray:
+                said[name].append(text)
+                return np.ones(RATE, np.float32)
+
+        return Speaker
+
+    monkeypatch.setattr(tts_hibari, "HibariVoice", speaker("hibari"))
+    monkeypatch.setattr(tts_kokoro, "KokoroVoice", speaker("kokoro"))
+    OfflineTts("zf_xiaoxiao", expected=expected)
+    assert len(said["hibari"]) == 2
+    assert len(said["kokoro"]) == (4 if "zh" in expected else 0)
 
 
 def test_an_unknown_voice_is_named() -> None:
