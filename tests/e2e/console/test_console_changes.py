@@ -58,6 +58,7 @@ def tab(desk: tuple[Visitor, Page], visitor: Visitor) -> Page:
 
 @pytest.fixture
 def page(site: ConsoleSite, tab: Page) -> Page:
+    """A page of the site, which forgets it before the site ends."""
     return enter(tab, site)
 
 
@@ -289,7 +290,7 @@ def test_a_group_without_an_agent_changes_at_once(page: Page, site: ConsoleSite,
 
 
 def test_what_was_not_counted_is_said_and_the_most_that_it_can_be_is_named(
-    tab: Page, site: ConsoleSite, words: Words, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+    site: ConsoleSite, tab: Page, words: Words, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "LOOK_SECONDS", 0.0)
     found = site.run(site.ask("POST /v1/assignments:preview", json={"agent": 2, "site": True}))
