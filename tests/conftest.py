@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,11 @@ from tests.support.patience import REDIS, lengthen
 from tests.support.process import running
 from tests.support.redis_server import RedisServer
 from tests.support.routes_once import read_routes_once
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.support.browser import SharedBrowser
 
 # How long an example takes proves nothing here. `scripts/test --slow` searches with the second profile.
 settings.register_profile("fleet", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -111,6 +117,23 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     """A durable Redis for one test that may stop, kill and restart it."""
     with running(RedisServer(tmp_path, durable=True)) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def chromium() -> "Iterator[SharedBrowser]":
+    """The Chromium of this test process; use `browser`."""
+    from tests.support.browser import SharedBrowser  # 0.2 seconds, which most processes need not
+
+    shared = SharedBrowser()
+    yield shared
+    shared.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: "SharedBrowser") -> "Iterator[Browser]":
+    """A Chromium for the tests of a file that have no loop; each opens windows of its own."""
+    with chromium.in_use() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

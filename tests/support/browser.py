@@ -1,8 +1,9 @@
 """A real Chromium for tests of web pages, and what a page must never do in it."""
 
+import asyncio
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -76,6 +77,42 @@ def running_browser(*arguments: str) -> Iterator[Browser]:
         browser.close()
 
 
+class SharedBrowser:
+    """One Chromium for all files of a test process: to start one, with what drives it, takes 1.2 seconds of a core.
+
+    Playwright lets its loop of asyncio count as running as long as there is a browser. Tests with loops of their own
+    bear that only while the browser is in use.
+    """
+
+    def __init__(self) -> None:
+        self._running = ExitStack()
+        self._browser: Browser | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @contextmanager
+    def in_use(self) -> Iterator[Browser]:
+        """Lend the browser to a block without a loop; it is started for the first one."""
+        asyncio._set_running_loop(self._loop)
+        try:
+            if self._browser is None:
+                # Sounds are played without a click.
+                own = running_browser("--autoplay-policy=no-user-gesture-required")
+                self._browser = self._running.enter_context(own)
+                self._loop = asyncio.get_running_loop()
+            yield self._browser
+            for context in self._browser.contexts:
+                context.close()
+        finally:
+            asyncio._set_running_loop(None)
+
+    def close(self) -> None:
+        asyncio._set_running_loop(self._loop)
+        try:
+            self._running.close()
+        finally:
+            asyncio._set_running_loop(None)
+
+
 class Visitor:
     """One person with a browser window, who opens pages and notes what went wrong in them.
 
@@ -115,6 +152,15 @@ class Visitor:
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("warning", "error"):
             self.complaints.append(f"{message.text} {urlsplit(message.location['url']).path}")
+
+
+def forget(page: Page) -> None:
+    """Let a page show nothing, and forget what it was told: the next server may have the port of the last one."""
+    page.unroute_all()
+    if page.url != "about:blank":
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    page.goto("about:blank")
+    page.context.clear_cookies()
 
 
 def unnamed(page: Page) -> list[str]:

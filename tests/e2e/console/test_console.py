@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.support.browser import Visitor, running_browser, sideways, unnamed
+from tests.support.browser import Visitor, sideways, unnamed
 from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, moving, settle
 from tests.support.console_page import follow_events, go, lasting_messages, sign_in, sign_in_with_account
 from tests.support.console_places import LOCALES, PLACES, WIDTHS, show
@@ -51,12 +51,6 @@ NOTE_EVENTS = """() => {
   }, pause, ...more);
 }"""
 """Counts how often a part of *Live* has got events."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from sqlalchemy import insert
 
 from fleet.adapters.sealing import new_key
@@ -14,7 +14,7 @@ from fleet.adapters.sql import database
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.adapters.sql.mac_numbers import mac_number
 from fleet.adapters.sql.schema import ASSIGNMENT
-from tests.support.browser import Visitor, running_browser
+from tests.support.browser import Visitor, forget
 from tests.support.console_page import go, lasting_messages, press, sign_in
 from tests.support.console_places import LOCALES, Language, catalogue
 from tests.support.console_site import ConsoleSite
@@ -34,17 +34,37 @@ def site(tmp_path: Path) -> Iterator[ConsoleSite]:
         yield running
 
 
-@pytest.fixture
-def visitor(language: Language) -> Iterator[Visitor]:
-    with running_browser() as browser:
-        visitor = Visitor(browser, viewport={"width": 1440, "height": 900}, locale=LOCALES[language])
-        yield visitor
-        visitor.leave()
+@pytest.fixture(scope="module")
+def desk(browser: Browser, language: Language) -> Iterator[tuple[Visitor, Page]]:
+    """One window for all tests: each has a site of its own, of which nothing is kept for the next."""
+    visitor = Visitor(browser, viewport={"width": 1440, "height": 900}, locale=LOCALES[language])
+    yield visitor, visitor.open("about:blank")
+    visitor.leave()
 
 
 @pytest.fixture
-def page(visitor: Visitor, site: ConsoleSite) -> Page:
-    return sign_in(visitor.open(f"{site.url}/console/"))
+def visitor(desk: tuple[Visitor, Page]) -> Iterator[Visitor]:
+    visitor, page = desk
+    yield visitor
+    forget(page)
+    visitor.complaints.clear()
+
+
+@pytest.fixture
+def tab(desk: tuple[Visitor, Page], visitor: Visitor) -> Page:
+    """The page, which shows nothing yet."""
+    return desk[1]
+
+
+@pytest.fixture
+def page(site: ConsoleSite, tab: Page) -> Page:
+    """A page of the site, which forgets it before the site ends."""
+    return enter(tab, site)
+
+
+def enter(page: Page, site: ConsoleSite) -> Page:
+    page.goto(f"{site.url}/console/")
+    return sign_in(page)
 
 
 class Words:
@@ -270,13 +290,13 @@ def test_a_group_without_an_agent_changes_at_once(page: Page, site: ConsoleSite,
 
 
 def test_what_was_not_counted_is_said_and_the_most_that_it_can_be_is_named(
-    site: ConsoleSite, words: Words, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+    site: ConsoleSite, tab: Page, words: Words, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "LOOK_SECONDS", 0.0)
     found = site.run(site.ask("POST /v1/assignments:preview", json={"agent": 2, "site": True}))
     assert (found["counted"], found["changing"]) == (False, len(site.macs))
     monkeypatch.undo()
-    page = sign_in(visitor.open(f"{site.url}/console/"))
+    page = enter(tab, site)
     page.route("**/v1/assignments:preview", lambda route: route.fulfill(json=found))
     go(page, "#/agents/2/assignments")
     words.press(page, "assign")
@@ -295,13 +315,13 @@ def answered(route: Route) -> None:
 
 
 def test_models_for_all_devices_of_a_house_of_many_are_used_after_their_number_was_typed(
-    visitor: Visitor, tmp_path: Path, words: Words
+    tab: Page, tmp_path: Path, words: Words
 ) -> None:
     with ConsoleSite.running(tmp_path, "empty", secret_keys=new_key()) as site:
         site.run(DeviceRows(site.stage.database, 1).add([NewDevice(mac) for mac in MANY]))
         provider = {"name": "house", "kind": "chat", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
         site.run(site.ask("POST /v1/providers", json=provider))
-        page = sign_in(visitor.open(f"{site.url}/console/"))
+        page = enter(tab, site)
         page.route("**/v1/agents/*:try", answered)
         dialog = page.get_by_role("dialog")
         go(page, "#/start/models")
@@ -328,4 +348,4 @@ def test_models_for_all_devices_of_a_house_of_many_are_used_after_their_number_w
         words.press(dialog, "agents.publish")
         expect(dialog).to_have_count(0)
         assert read(site, f"/agents/{given['agent']}")["live"] == 2
-        page.goto("about:blank")
+        forget(page)

@@ -2,25 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import Visitor, running_browser
+from tests.support.browser import Visitor
 from tests.support.console_page import go, sign_in
 from tests.support.console_places import LOCALES, Language
 from tests.support.console_site import ConsoleSite
 
+DESK: Final[dict[str, Any]] = {"viewport": {"width": 1440, "height": 900}}
 _CUT = """() => [...document.querySelectorAll('.grid .cells > *')]
   .filter((one) => one.checkVisibility()
     && one.getBoundingClientRect().right > one.closest('.grid').getBoundingClientRect().right)
   .map((one) => one.className)"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as one:
-        yield one
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +27,30 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleSite]:
 
 @pytest.fixture
 def visitor(browser: Browser) -> Iterator[Visitor]:
-    one = Visitor(browser, viewport={"width": 1440, "height": 900})
+    one = Visitor(browser, **DESK)
     yield one
     one.leave()
     assert one.complaints == []
+
+
+@pytest.fixture(scope="module")
+def desk(browser: Browser, site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
+    """One window for tests that need no other one: to open one costs more than most of them."""
+    visitor = Visitor(browser, **DESK)
+    yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
+    visitor.leave()
+
+
+@pytest.fixture
+def page(desk: tuple[Visitor, Page]) -> Iterator[Page]:
+    visitor, page = desk
+    page.set_viewport_size(DESK["viewport"])
+    go(page, "#/")
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+    yield page
+    complaints = list(visitor.complaints)
+    visitor.complaints.clear()
+    assert complaints == []
 
 
 def rows(page: Page, site: ConsoleSite) -> None:
@@ -83,8 +99,7 @@ def test_events_have_names_in_both_languages(
     assert visitor.complaints == []
 
 
-def test_every_event_that_happens_is_added_to_all_events(visitor: Visitor, site: ConsoleSite) -> None:
-    page = sign_in(visitor.open(f"{site.url}/console/"))
+def test_every_event_that_happens_is_added_to_all_events(page: Page, site: ConsoleSite) -> None:
     go(page, "#/live?view=events")
     expect(page.locator(".log-line").first).to_be_visible()
     for kind, text in (("state.drift", "Setting differs"), ("alert.opened", "Alert opened")):
@@ -92,8 +107,7 @@ def test_every_event_that_happens_is_added_to_all_events(visitor: Visitor, site:
         expect(page.locator(".log-line .badge").first).to_have_text(text)
 
 
-def test_no_column_of_the_devices_is_cut_in_a_window_of_any_width(visitor: Visitor, site: ConsoleSite) -> None:
-    page = sign_in(visitor.open(f"{site.url}/console/"))
+def test_no_column_of_the_devices_is_cut_in_a_window_of_any_width(page: Page, site: ConsoleSite) -> None:
     rows(page, site)
     # Each of these is one pixel wider than a window in which a column goes.
     for width in range(321, 1500, 20):
@@ -101,12 +115,11 @@ def test_no_column_of_the_devices_is_cut_in_a_window_of_any_width(visitor: Visit
         assert page.evaluate(_CUT) == [], width
 
 
-def test_no_word_of_a_devices_settings_is_broken(visitor: Visitor, site: ConsoleSite) -> None:
+def test_no_word_of_a_devices_settings_is_broken(page: Page, site: ConsoleSite) -> None:
     mac = site.macs[2]
     site.run(
         site.ask(f"PATCH /v1/devices/{mac}/desired", json={"desired": {"brightness": 40, "timezone": "Asia/Tokyo"}})
     )
-    page = sign_in(visitor.open(f"{site.url}/console/"))
     page.set_viewport_size({"width": 1200, "height": 750})
     go(page, f"#/devices/{mac}/desired")
     table = page.get_by_role("region", name="Settings")
@@ -123,8 +136,7 @@ def test_the_sign_in_has_the_width_of_a_form(visitor: Visitor, site: ConsoleSite
     assert card is not None and card["width"] == 420
 
 
-def test_conversations_of_one_turn_have_no_length(visitor: Visitor, site: ConsoleSite) -> None:
-    page = sign_in(visitor.open(f"{site.url}/console/"))
+def test_conversations_of_one_turn_have_no_length(page: Page, site: ConsoleSite) -> None:
     go(page, "#/conversations")
     expect(page.get_by_role("row").nth(1)).to_be_visible()
     lengths = {row.split("\t")[-2]: row.split("\t")[-1] for row in page.get_by_role("row").all_inner_texts()[1:]}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import Visitor, running_browser, sideways, unnamed
+from tests.support.browser import Visitor, sideways, unnamed
 from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, missed_by_keyboard, moving, settle
 from tests.support.console_page import press, sign_in
 from tests.support.console_places import DIALOGS, LOCALES, PLACES, WIDTHS, Language, opened, opener_of, show
@@ -27,12 +27,6 @@ _VIOLATIONS = """async () => {
 _OWNED = "() => document.title === 'owned' || document.querySelector('main script, main img[src=x]') !== null"
 _FOCUSED = "() => document.activeElement.outerHTML.slice(0, 120)"
 _IN_DIALOG = "() => document.activeElement?.closest('dialog') !== null"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.adapters.redis.shards.processes import Processes, ProcessRecord
-from tests.support.browser import Visitor, running_browser
+from tests.support.browser import Visitor
 from tests.support.console_page import go, lasting_messages, press, sign_in
 from tests.support.console_site import HOSTILE, TOOLS, ConsoleSite
 
@@ -24,11 +24,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleSite]:
 
 
 @pytest.fixture(scope="module")
-def desk(site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
-    with running_browser() as browser:
-        visitor = Visitor(browser, viewport={"width": 1440, "height": 900})
-        yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
-        visitor.leave()
+def desk(browser: Browser, site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
+    visitor = Visitor(browser, viewport={"width": 1440, "height": 900})
+    yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
+    visitor.leave()
 
 
 @pytest.fixture

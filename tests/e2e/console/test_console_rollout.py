@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from fleet.adapters.redis.devices.tools import pack_tools
-from tests.support.browser import Visitor, running_browser
+from tests.support.browser import Visitor
 from tests.support.console_page import follow_events, go, lasting_messages, sign_in
 from tests.support.console_site import HOSTILE, TOOLS, ConsoleSite
 from tests.support.job_site import JobSite
@@ -27,11 +27,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleSite]:
 
 
 @pytest.fixture(scope="module")
-def desk(site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
-    with running_browser() as browser:
-        visitor = Visitor(browser, viewport={"width": 390, "height": 844}, timezone_id="Asia/Shanghai")
-        yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
-        visitor.leave()
+def desk(browser: Browser, site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
+    visitor = Visitor(browser, viewport={"width": 390, "height": 844}, timezone_id="Asia/Shanghai")
+    yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
+    visitor.leave()
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """A sign-in that has ended leads each page to the sign-in, and from there back."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from tests.support.browser import Visitor, running_browser
+from tests.support.browser import Visitor
 from tests.support.console_page import go, sign_in_with_account
 from tests.support.console_places import PLACES, show
 from tests.support.console_site import ConsoleSite
@@ -19,12 +17,6 @@ ASKS = """async () => {
 }"""
 QUIET = {"talk", "nowhere"}
 """Pages that ask nothing before somebody does something."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as browser:
-        yield browser
 
 
 def test_each_page_leads_to_the_sign_in_and_back(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:

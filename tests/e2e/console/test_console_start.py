@@ -12,7 +12,7 @@ from fleet.adapters.sealing import new_key
 from fleet.adapters.sql.device_copies import DeviceCopyRows
 from fleet.adapters.sql.device_rows import DeviceRows, NewDevice
 from fleet.core.device_facts import DeviceFacts
-from tests.support.browser import Visitor, running_browser
+from tests.support.browser import Visitor
 from tests.support.console_page import follow_events, go, lasting_messages, sign_in
 from tests.support.console_site import ConsoleSite
 from tests.support.control_server import FULL
@@ -39,12 +39,6 @@ CLICK_AT_ONCE = """(name) => new MutationObserver((_, watch) => {
 """Clicks on something as soon as it is drawn."""
 SOUND = b"\x00\x20\x00\xe0" * 6_000
 """Half a second at 24 kHz."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser("--autoplay-policy=no-user-gesture-required") as browser:
-        yield browser
 
 
 @pytest.fixture

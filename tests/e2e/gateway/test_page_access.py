@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from fleet.adapters.files.operator_tokens import GATEWAY_CONNECT, OperatorTokens
-from tests.support.browser import Visitor, running_browser
+from tests.support.browser import Visitor
 from tests.support.gateway_process import gateway_process
 from tests.support.ports import LOOPBACK
 
@@ -25,12 +25,6 @@ _TRY = """(url) => new Promise((resolve) => {
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as browser:
-        yield browser
 
 
 @pytest.fixture

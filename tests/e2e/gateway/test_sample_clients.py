@@ -16,7 +16,7 @@ from playwright.sync_api import Browser
 from playwright.sync_api import Error as BrowserError
 
 from fleet.adapters.files.operator_tokens import GATEWAY_CONNECT, OperatorTokens
-from tests.support.browser import Visitor, running_browser
+from tests.support.browser import Visitor
 from tests.support.gateway_process import GatewayProcess, gateway_process
 from tests.support.openai_server import refused, spoken
 from tests.support.ports import LOOPBACK
@@ -73,12 +73,6 @@ def gateway(
     settings = {"FLEET_GATEWAY_TOKENS": "true", "FLEET_OPERATOR_TOKENS_FILE": str(token_file)}
     with gateway_process(tmp_path_factory.mktemp("gateway"), LLM_BASE_URL=llm.url, **settings) as process:
         yield process
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

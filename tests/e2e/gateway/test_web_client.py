@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import Visitor, faint, running_browser, sideways, too_small, unnamed
+from tests.support.browser import Visitor, faint, forget, sideways, too_small, unnamed
 from tests.support.scripted_gateway import ScriptedGateway
 
 Visit = Callable[..., Visitor]
@@ -26,12 +26,6 @@ _NOTE_STATES = """() => {
   new MutationObserver(note).observe(find("state"), { childList: true });
 }"""
 """Notes each state of the connection: one of them may last a second only."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_browser() as browser:
-        yield browser
 
 
 @pytest.fixture
@@ -55,9 +49,24 @@ def visit(browser: Browser) -> Iterator[Visit]:
         assert visitor.complaints == []
 
 
+@pytest.fixture(scope="module")
+def desk(browser: Browser) -> Iterator[tuple[Visitor, Page]]:
+    """One window for most tests: to open one costs more than most of them. Each has a gateway of its own."""
+    visitor = Visitor(browser, viewport={"width": 1440, "height": 900})
+    yield visitor, visitor.open("about:blank")
+    visitor.leave()
+
+
 @pytest.fixture
-def page(visit: Visit, gateway: ScriptedGateway) -> Page:
-    return visit(viewport={"width": 1440, "height": 900}).open(f"{gateway.url}/test")
+def page(gateway: ScriptedGateway, desk: tuple[Visitor, Page]) -> Iterator[Page]:
+    """The page of a gateway; at the end nothing may have complained in it."""
+    visitor, page = desk
+    page.goto(f"{gateway.url}/test")
+    yield page
+    forget(page)
+    complaints = list(visitor.complaints)
+    visitor.complaints.clear()
+    assert complaints == []
 
 
 @pytest.fixture
@@ -109,8 +118,8 @@ def test_one_click_connects_and_registers_the_tools_of_the_document(page: Page, 
     assert tools["set_volume"]["parameters"]["properties"]["volume"]["maximum"] == 100
 
 
-def test_root_of_the_gateway_leads_to_the_page(visit: Visit, gateway: ScriptedGateway) -> None:
-    page = visit().open(gateway.url)
+def test_root_of_the_gateway_leads_to_the_page(page: Page, gateway: ScriptedGateway) -> None:
+    page.goto(gateway.url)
     expect(page).to_have_url(f"{gateway.url}/test")
 
 
@@ -408,9 +417,7 @@ def test_markup_in_answers_stays_text(connected: Page) -> None:
     assert connected.locator("#talk").locator("img, script").count() == 0
 
 
-def test_the_policy_stops_foreign_scripts_and_markup(visit: Visit, gateway: ScriptedGateway) -> None:
-    visitor = visit()
-    page = visitor.open(f"{gateway.url}/test")
+def test_the_policy_stops_foreign_scripts_and_markup(desk: tuple[Visitor, Page], page: Page) -> None:
     blocked = page.evaluate(
         """async () => {
           const violation = new Promise((done) => {
@@ -427,7 +434,7 @@ def test_the_policy_stops_foreign_scripts_and_markup(visit: Visit, gateway: Scri
     )
     assert blocked[1:] == [False, True]
     assert blocked[0].startswith(("script-src", "require-trusted-types-for"))
-    visitor.complaints.clear()
+    desk[0].complaints.clear()
 
 
 def test_everything_works_with_the_keyboard_alone(page: Page, gateway: ScriptedGateway) -> None:
@@ -447,8 +454,9 @@ def test_everything_works_with_the_keyboard_alone(page: Page, gateway: ScriptedG
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_have_contrast_and_controls_have_names(visit: Visit, gateway: ScriptedGateway, scheme: str) -> None:
-    page = connect(visit(viewport={"width": 1440, "height": 900}, color_scheme=scheme).open(f"{gateway.url}/test"))
+def test_texts_have_contrast_and_controls_have_names(page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    connect(page)
     page.get_by_text("Edit the tools as JSON").click()
     by_hand(page)
     for text in ("hello", "fail", "weather", "volume"):
