@@ -52,6 +52,40 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def _read_authorities_once() -> None:
+    """Let all HTTP clients of tests share what they trust: to load that takes each of them 30 ms of a core."""
+    import httpcore2
+
+    _changes.setattr(httpcore2, "default_ssl_context", functools.cache(httpcore2.default_ssl_context))
+
+
+def _await_redis() -> None:
+    """Let the tests' own clients of Redis wait for it: on a busy machine it may stand still for a while."""
+    from tests.support.redis_patience import await_redis
+
+    await_redis(_changes)
+
+
+def _read_routes_once() -> None:
+    """Let all apps of tests share what FastAPI reads of their endpoints: that takes each control 0.1 s of a core."""
+    read_routes_once(_changes)
+
+
+_changes = pytest.MonkeyPatch()
+_unchanged = {"httpx2": _read_authorities_once, "redis": _await_redis, "fastapi": _read_routes_once}
+"""What is still to do for a library. Most files import none of them, and to import them takes half a second."""
+
+
+def pytest_collection_modifyitems() -> None:
+    """Change a library for all tests of this process as soon as a file of tests has imported it."""
+    for library in _unchanged.keys() & sys.modules.keys():
+        _unchanged.pop(library)()
+
+
+def pytest_unconfigure() -> None:
+    _changes.undo()
+
+
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """The Redis of this test run. Use `redis_url`, unless nothing in it matters."""
@@ -73,37 +107,6 @@ def redis_url(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> str
         client.flushall()
         client.function_flush()
     return redis_server.url
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _authorities_are_read_once() -> Iterator[None]:
-    """Let all HTTP clients of tests share what they trust: to load that takes each of them 30 ms of a core."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "httpx2" in sys.modules:
-            import httpcore2
-
-            patch.setattr(httpcore2, "default_ssl_context", functools.cache(httpcore2.default_ssl_context))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _redis_may_be_slow() -> Iterator[None]:
-    """Let the tests' own clients of Redis wait for it: on a busy machine it may stand still for a while."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "redis" in sys.modules:
-            from tests.support.redis_patience import await_redis
-
-            await_redis(patch)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _routes_are_read_once() -> Iterator[None]:
-    """Let all apps of tests share what FastAPI reads of their endpoints: that takes each control 0.1 s of a core."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "fastapi" in sys.modules:
-            read_routes_once(patch)
-        yield
 
 
 @pytest.fixture
