@@ -10,9 +10,9 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-import docker  # type: ignore[import-untyped]  # has no types
 import pytest
 
+from tests.containers.engine import connect
 from tests.support.certificates import Pki
 from tests.support.compose import DEPLOY
 from tests.support.ports import LOOPBACK, free_port
@@ -50,7 +50,7 @@ class Site:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
-        self.engine = docker.from_env()
+        self.engine = connect()
         self.pki = Pki(_made(folder / "pki"))
         self._folder = folder
         self._tls = _made(folder / "tls")
