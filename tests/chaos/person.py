@@ -19,7 +19,7 @@ _REST_SECONDS = 10.0
 """Wait for the rest of an answer that stopped before its end."""
 _STOP_SECONDS = 5.0
 _HANGS_UP = 0.2
-_HESITATES = 0.4
+HESITATES = 0.4
 """Part of the turns with a pause to think."""
 _PAUSE_SECONDS = (FRAME, 1.2)
 """How long it lasts after the silence of the first words: some pauses end the utterance."""
@@ -36,12 +36,14 @@ class Person:
         device: The device.
         house: What all share.
         chance: Its dice.
+        hesitates: Part of the turns with a pause to think.
     """
 
-    def __init__(self, device: Device, house: House, chance: random.Random) -> None:
+    def __init__(self, device: Device, house: House, chance: random.Random, hesitates: float = HESITATES) -> None:
         self.device = device
         self._house = house
         self._chance = chance
+        self._hesitates = hesitates
 
     async def hold(self, *, final: bool = False, more: int = 1, slow: float = 0.0) -> Turn:
         """Hold one turn, and return it when it is over.
@@ -67,7 +69,7 @@ class Person:
     async def _say(self, turn: Turn) -> float:
         """Say the turn's words, sometimes with a pause to think; return which part of them the device sent."""
         words = speech(turn.mark)
-        if self._chance.random() > _HESITATES:
+        if self._chance.random() >= self._hesitates:
             return await self.device.say(words)
         pause = [quiet()] * round(self._chance.uniform(*_PAUSE_SECONDS) / FRAME)
         said, hears = await self.device.say(words), self.device.online

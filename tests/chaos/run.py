@@ -22,7 +22,7 @@ from tests.chaos.house import House, Moment
 from tests.chaos.journal import Journal
 from tests.chaos.members import Ensemble, build
 from tests.chaos.monkey import Monkey
-from tests.chaos.person import Person
+from tests.chaos.person import HESITATES, Person
 from tests.chaos.plan import Fault, draw
 
 QUIET_SECONDS = 8.0
@@ -47,6 +47,8 @@ class Options:
     last: float = 0.0
     """So many seconds after the first of its last turns a device may begin another one, until one is good: on a busy
     machine processes may stand still long enough to fail a turn without any fault."""
+    hesitates: float = HESITATES
+    """Part of the turns with a pause to think."""
     reconnect: float = 1.0
     appendfsync: str = "always"
     models: tuple[str, int] = (LOOPBACK, 0)
@@ -113,7 +115,7 @@ async def scenery(options: Options, make: Build | None = None) -> AsyncIterator[
             mac = f"02:c4:05:00:{options.seed & 255:02x}:{number:02x}"
             device = Device(mac, ensemble.ota_url, journal, random.Random(chance.random()), options.reconnect)
             await stack.enter_async_context(device.running())
-            people.append(Person(device, house, random.Random(chance.random())))
+            people.append(Person(device, house, random.Random(chance.random()), options.hesitates))
         await stack.enter_async_context(running("call records", records.run))
         yield Scenery(ensemble, house, records, people)
 

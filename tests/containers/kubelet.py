@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import docker  # type: ignore[import-untyped]  # has no types
-
+from tests.containers.engine import connect
 from tests.containers.machine import address_of, execute
 from tests.containers.manifest import Data, Volumes, collect_data, collect_environment, restrictions
 from tests.containers.probes import Probe, probes_of
@@ -195,7 +194,7 @@ class Nodes:
         published: Mapping[str, dict[int, int]],
     ) -> None:
         self.name, self.data = name, made
-        self.engine = docker.from_env()
+        self.engine = connect()
         self.pods: list[Pod] = []
         self.addresses: dict[str, str] = {}
         """Of the nodes."""

@@ -8,8 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import docker  # type: ignore[import-untyped]  # has no types
-
+from tests.containers.engine import connect
 from tests.containers.terminal import Terminal
 from tests.support.documents import ROOT
 from tests.support.until import until
@@ -81,7 +80,7 @@ def debian(name: str, network: str, host: str, hosts: dict[str, str]) -> Iterato
     """
     with ExitStack() as stack:
         stack.enter_context(_kernel_kept())
-        engine = docker.from_env()
+        engine = connect()
         stack.callback(engine.close)
         # What `--privileged` gives to systemd, without the devices of this machine, and only what the engine has.
         rights = ["--cap-add=ALL", *([] if _may_raise_limits() else ["--cap-drop=SYS_RESOURCE"])]
@@ -105,7 +104,7 @@ def debian(name: str, network: str, host: str, hosts: dict[str, str]) -> Iterato
 @contextmanager
 def network(name: str) -> Iterator[str]:
     """Make a network of the engine."""
-    engine = docker.from_env()
+    engine = connect()
     made = engine.networks.create(name)
     try:
         yield name

@@ -10,9 +10,9 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-import docker  # type: ignore[import-untyped]  # has no types
 import pytest
 
+from tests.containers.engine import connect
 from tests.support.certificates import Pki
 from tests.support.compose import DEPLOY
 from tests.support.ports import LOOPBACK, free_port
@@ -50,7 +50,7 @@ class Site:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
-        self.engine = docker.from_env()
+        self.engine = connect()
         self.pki = Pki(_made(folder / "pki"))
         self._folder = folder
         self._tls = _made(folder / "tls")
@@ -59,7 +59,7 @@ class Site:
             file.write_bytes(source.read_bytes())
             file.chmod(0o600)
             os.chown(file, MOSQUITTO, MOSQUITTO)
-        self.http, self.mqtt, self.mqtts, self.gateway = (free_port() for _ in range(4))
+        self.http, self.mqtt, self.mqtts, self.gateway, self.control = (free_port() for _ in range(5))
         self.udp = free_port()
         self.variables = {
             "FLEET_KEYS": KEYS,
@@ -74,6 +74,7 @@ class Site:
             "MQTTS_PORT": str(self.mqtts),
             "UDP_PORT": str(self.udp),
             "GATEWAY_PORT": str(self.gateway),
+            "CONTROL_PORT": str(self.control),
             "TLS_DIR": str(self._tls),
             "MOSQUITTO_TLS_DIR": "/etc/fleet/tls",
             **{f"{kind}_DIR": str(_made(folder / kind.lower())) for kind in ("TOOLS", "SERIALS", "FIRMWARE")},
@@ -86,6 +87,10 @@ class Site:
     @property
     def gateway_url(self) -> str:
         return f"ws://{LOOPBACK}:{self.gateway}"
+
+    @property
+    def control_url(self) -> str:
+        return f"https://{LOOPBACK}:{self.control}"
 
     @property
     def host(self) -> str:

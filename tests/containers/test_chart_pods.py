@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import docker  # type: ignore[import-untyped]  # has no types
 import pytest
 from anyio.from_thread import start_blocking_portal
 
@@ -20,6 +19,7 @@ from tests.chaos.members import Ensemble, Member
 from tests.chaos.plan import Fault, Target
 from tests.chaos.report import describe
 from tests.chaos.run import Options, run
+from tests.containers.engine import connect
 from tests.containers.figures import note, report
 from tests.containers.kubelet import Ending, Nodes, Pod, nodes
 from tests.containers.site import host_address
@@ -76,7 +76,7 @@ class PodMember(Member):
 @pytest.fixture(scope="module")
 def models() -> tuple[str, int]:
     """Where the scripted models listen, as pods reach them."""
-    engine = docker.from_env()
+    engine = connect()
     try:
         return host_address(engine), free_port()
     finally:

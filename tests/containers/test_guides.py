@@ -12,6 +12,22 @@ from tests.containers.figures import note
 from tests.containers.machine import REPOSITORY, Machine, commit, debian, git, make_repository, network
 from tests.containers.terminal import Terminal
 from tests.support.certificates import Pki
+from tests.support.followed_guides import (
+    BROKER,
+    CHECK,
+    CONNECT,
+    EXAMINE,
+    INSTALL,
+    KEEP_RUNNING,
+    KEY,
+    OWN_MODELS,
+    PRODUCTION,
+    QUICK_START,
+    REDIS,
+    ROLES,
+    SETTINGS,
+    START,
+)
 from tests.support.gateway_client import gateway_client
 from tests.support.guide import Guide, Step
 from tests.support.until import until
@@ -95,7 +111,7 @@ def test_the_quick_start(inside: str, outside: Machine, repository: Path) -> Non
         "24:0a:c4:12:34:56": MAC,
         "REPOSITORY": URL,
     }
-    guide = Guide("docs/operating/quick-start.md", values)
+    guide = Guide(QUICK_START, values)
     with debian("guide-quick-start", inside, "machine", {LLM: outside.address}) as machine, machine.terminal() as root:
         values["192.168.1.20"] = machine.address
         machine.put(repository, REPOSITORY)
@@ -111,19 +127,19 @@ def test_the_quick_start(inside: str, outside: Machine, repository: Path) -> Non
 
 
 def by_hand(guide: Guide, machine: Machine) -> None:
-    """Sections 1 to 4, as somebody without rights."""
+    """Sections 1 to 5, as somebody without rights."""
     with machine.terminal(READER) as first, machine.terminal(READER) as second:
         for terminal in (first, second):
             terminal.run("cd fleet")
-        *setup, start = guide.block("1. Start it")
+        *setup, start = guide.block(START)
         follow(first, setup)
         first.type(start.typed)
         first.wait_for("fleet is up")
-        assert_answered(follow(second, guide.block("2. Check it")))
-        listing, examining = guide.block("3. Connect a real device")
+        assert_answered(follow(second, guide.block(CHECK)))
+        listing, examining = guide.block(CONNECT)
         assert MAC in follow(second, [listing])
         follow(second, [examining])
-        [own] = guide.block("4. Use your own models")
+        [own] = guide.block(OWN_MODELS)
         first.interrupt()
         first.type(own.typed)
         first.wait_for("fleet is up")
@@ -136,9 +152,8 @@ def ota_of(machine: Machine) -> str:
 
 
 def as_a_service(guide: Guide, machine: Machine, root: Terminal) -> None:
-    """Section 5, with the keys and devices of what was started by hand."""
-    heading = "5. Keep it running"
-    follow(root, guide.block(heading))
+    """Section 6, with the keys and devices of what was started by hand."""
+    follow(root, guide.block(KEEP_RUNNING))
     until(lambda: machine.ready(), 120)
     root.run("systemctl stop fleet@up")
     root.run(f"cp -a /home/{READER}/.local/share/fleet/. /var/lib/fleet/")
@@ -158,14 +173,14 @@ def update(guide: Guide, machine: Machine, root: Terminal, repository: Path) -> 
     git(tree, "push", "--quiet", str(repository), "main")
     machine.put(repository, REPOSITORY)
     before = root.run("systemctl show -P MainPID fleet@up")
-    follow(root, guide.block("5. Keep it running"))
+    follow(root, guide.block(KEEP_RUNNING))
     until(lambda: machine.ready(), 120)
     assert machine.execute("cat", "/opt/fleet/NEWS") == (0, "A later version.\n")
     assert root.run("systemctl show -P MainPID fleet@up") != before
 
 
 def uninstall(guide: Guide, machine: Machine, root: Terminal) -> None:
-    follow(root, guide.block("5. Keep it running"))
+    follow(root, guide.block(KEEP_RUNNING))
     left = root.run("find / -xdev -iname '*fleet*' -not -path '/proc/*' -not -path '/home/*' -not -path '/srv/*'")
     assert left == ""
     assert "fleet" not in root.run("cat /etc/passwd /etc/group")
@@ -182,28 +197,28 @@ async def test_the_production_guide(inside: str, outside: Machine, repository: P
         "some-model": "fleet-demo",
         " NAME": " a-program",
     }
-    guide = Guide("docs/operating/production.md", values)
+    guide = Guide(PRODUCTION, values)
     with debian("guide-production", inside, SITE, {LLM: outside.address}) as machine, machine.terminal() as root:
         values["203.0.113.9"] = machine.address
         machine.put(repository, REPOSITORY)
-        follow(root, guide.block("2. Install fleet on each machine"))
-        follow(root, guide.block("3. Create the key, once"))
+        follow(root, guide.block(INSTALL))
+        follow(root, guide.block(KEY))
         redis(guide, root, values)
         certify(machine, root, outside, Pki(tmp_path, SITE))
-        follow(root, guide.block("5. Start the broker"))
+        follow(root, guide.block(BROKER))
         for _ in range(2):
-            follow(root, guide.block("6. Write the settings"))
+            follow(root, guide.block(SETTINGS))
         for _ in range(3):
-            follow(root, guide.block("8. Start the roles"))
-        token = follow(root, guide.block("8. Start the roles")).strip()
+            follow(root, guide.block(ROLES))
+        token = follow(root, guide.block(ROLES)).strip()
         for port in METRICS_PORTS.values():
             until(lambda port=port: machine.ready(port), 120)
-        follow(root, guide.block("9. Check"))
+        follow(root, guide.block(EXAMINE))
         await is_let_in(machine, token)
         with outside.terminal() as device:
             device.run(f'echo "{machine.address} {SITE}" >> /etc/hosts')
             device.run("PATH=$PWD/fleet/.venv/bin:$PATH")
-            examining, talking = guide.block("9. Check")
+            examining, talking = guide.block(EXAMINE)
             assert "0 problems" in follow(device, [examining])
             assert_answered(follow(device, [talking]))
             for unit, moment in RESTARTS.items():
@@ -233,7 +248,7 @@ def restart(root: Terminal, device: Terminal, talking: Step, unit: str, moment: 
 
 
 def redis(guide: Guide, root: Terminal, values: dict[str, str]) -> None:
-    steps = guide.block("4. Start Redis")
+    steps = guide.block(REDIS)
     showing = next(number for number, step in enumerate(steps) if 'echo "$password"' in step.typed)
     values["PASSWORD"] = follow(root, steps[: showing + 1]).strip()
     follow(root, steps[showing + 1 :])

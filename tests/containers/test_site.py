@@ -1,6 +1,7 @@
 """The compose file on an engine: healthy, closed, within its limits, spoken to through its ports, hit, and kept."""
 
 import json
+import ssl
 import subprocess
 import sys
 import time
@@ -26,6 +27,8 @@ from tests.support.until import until
 
 MAC = "02:c4:05:01:00:01"
 USERS = {"mosquitto": "1883", "redis": "999"} | dict.fromkeys(ROLES, "10001")
+AUTHORITY = "/var/lib/fleet-control/control-tls/ca.pem"
+"""Of the certificate that control made itself."""
 REVOKED = "02:c4:05:01:00:02"
 MB = 1024 * 1024
 FAULTS: tuple[tuple[Target, int, How, float], ...] = (
@@ -79,6 +82,18 @@ async def test_a_client_is_answered_through_the_published_gateway(fleet: Site) -
     async with gateway_client(fleet.gateway_url) as client:
         turn = await client.turn("What time is it?")
     assert turn.content
+
+
+async def test_an_operator_begins_with_the_code_in_the_log_of_control(fleet: Site) -> None:
+    shown = fleet.container("control").logs().decode()
+    code, authority = shown.split("within an hour: ")[1].split()[0], fleet.execute("control", "cat", AUTHORITY)[1]
+    trust = ssl.create_default_context(cadata=authority)
+    async with httpx2.AsyncClient(base_url=fleet.control_url, verify=trust, trust_env=False, timeout=60) as client:
+        made = await client.post("/v1/tokens:first", json={"code": code})
+        assert made.status_code == 201, made.text
+        bearer = {"Authorization": f"Bearer {made.json()['token']}"}
+        listed = await client.get("/v1/devices", headers=bearer)
+        assert listed.status_code == 200, listed.text
 
 
 def test_devices_use_tls_with_the_certificate_of_the_folder(fleet: Site) -> None:

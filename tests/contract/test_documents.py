@@ -18,6 +18,7 @@ from tests.benchmarks.__main__ import app as bench
 from tests.support.deployed_settings import PREFIXES, unknown
 from tests.support.documents import ROOT, Document, documents
 from tests.support.every import for_every
+from tests.support.followed_guides import HEADINGS
 from tests.support.guide import blocks
 
 DOCUMENTS = documents()
@@ -102,6 +103,11 @@ def test_a_shell_takes_every_command(document: Document) -> None:
         for typed in (*several, "\n".join(step.typed for step in block.steps)):
             done = subprocess.run(["bash", "-n"], input=typed, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stderr) == (0, ""), typed
+
+
+@for_every("guide", HEADINGS)
+def test_who_follows_a_guide_knows_its_blocks(guide: str) -> None:
+    assert tuple(block.heading for block in blocks(Document(ROOT / guide))) == HEADINGS[guide]
 
 
 @for_every("document", DOCUMENTS)
