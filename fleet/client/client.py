@@ -163,6 +163,9 @@ def _options(url: str, token: str, authority: Path | None) -> dict[str, Any]:
     }
     if authority is not None:
         options["verify"] = ssl.create_default_context(cafile=str(authority))
+    elif url.lower().startswith("http://"):
+        # Trusts nobody: no certificate is shown here, and to read the authorities of the system takes 20 ms of a core.
+        options["verify"] = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return options
 
 

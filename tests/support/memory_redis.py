@@ -6,6 +6,7 @@ Answers are those of the protocol RESP2; there is one database, and nothing is w
 
 import asyncio
 import fnmatch
+import functools
 import json
 import math
 import time
@@ -422,7 +423,7 @@ class MemoryRedis:
         code = words[-1]
         heading, _, body = code.partition("\n")
         assert heading.startswith("#!lua"), heading
-        self._lua.eval(_LOAD)(body, self._functions, self._call)
+        self._lua.eval(_LOAD)(_compiled(body), self._functions, self._call)
         return "OK"
 
     def _call(self, *words: Any) -> Any:
@@ -435,6 +436,13 @@ class MemoryRedis:
         keys, args = words[: int(count)], words[int(count) :]
         answer = work(self._lua.table_from(keys), self._lua.table_from(args))
         return _from_lua(answer)
+
+
+@functools.cache
+def _compiled(body: str) -> bytes:
+    """Return Lua's code as `string.dump` writes it: to read its text takes each server 2 ms of a core."""
+    lua = lua51.LuaRuntime(encoding=None)
+    return bytes(lua.eval("function(code) return string.dump(assert(loadstring(code))) end")(body.encode()))
 
 
 def _cut(items: Sequence[T], first: str, last: str) -> list[T]:
