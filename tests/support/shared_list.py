@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         type=Path,
         metavar="LIST",
-        help="take files of tests from the list in this file, until it is empty; several: one after the other",
+        help="take files of tests from the list in this file; of several, from the first that holds one",
     )
 
 
@@ -78,14 +78,17 @@ def take(shared: Path) -> str | None:
 
 
 def _taken(lists: list[Path]) -> Iterator[str]:
-    for shared in lists:
-        until = time.monotonic() + APPEARS_SECONDS
-        while not shared.exists():
-            if time.monotonic() > until:
-                raise pytest.UsageError(f"{shared} did not appear")
-            time.sleep(0.1)
-        while (file := take(shared)) is not None:
+    until = time.monotonic() + APPEARS_SECONDS
+    while True:
+        there = [shared for shared in lists if shared.exists()]
+        if file := next(filter(None, map(take, there)), None):
             yield file
+        elif there == lists:
+            return
+        elif time.monotonic() > until:
+            raise pytest.UsageError(f"not all of {lists} appeared")
+        else:
+            time.sleep(0.1)
 
 
 class _Follows(pytest.Item):
