@@ -68,7 +68,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 def take(shared: Path) -> str | None:
     """Take the first line of a list that other processes take lines from, too. Returns None if there is none."""
-    with shared.open("r+", encoding="utf-8") as file:
+    try:
+        opened = shared.open("r+", encoding="utf-8")
+    except FileNotFoundError:  # not there yet, or given another name
+        return None
+    with opened as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         first, *others = file.read().split("\n", 1)
         file.seek(0)

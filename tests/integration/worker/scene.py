@@ -96,11 +96,15 @@ class Scene:
         """Open a session; return its id."""
         await self.device.say(HELLO)
         welcome = await self.device.hear_type("hello")
+        assert (await self.session()).session == welcome["session_id"]
+        return str(welcome["session_id"])
+
+    async def session(self) -> edge_messages.OpenSessionCommand:
+        """Return the next session that the edge is to open for the device."""
         opened = await self.edge.next(edge_messages.OpenSessionCommand)
         while opened.device != self.device.mac:  # what another test's worker had left unacknowledged
             opened = await self.edge.next(edge_messages.OpenSessionCommand)
-        assert opened.session == welcome["session_id"]
-        return str(welcome["session_id"])
+        return opened
 
     async def prepare(self, *tools: dict[str, Any]) -> str:
         """Let the device have these tools and a session; return its id."""

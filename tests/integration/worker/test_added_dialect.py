@@ -50,7 +50,7 @@ async def test_its_tools_are_registered_called_at_once_and_its_text_comes_in_pie
 async def test_its_session_opens_and_ends_in_its_own_words(stage: Scene) -> None:
     await stage.device.say({"m": "cq"})
     session = (await hear(stage.device, "de"))["s"]
-    opened = await stage.edge.next(edge_messages.OpenSessionCommand)
+    opened = await stage.session()
     assert (opened.session, opened.dialect) == (session, "morse")
     await stage.device.say({"m": "k", "s": session})
     assert (await stage.edge.next(edge_messages.StartListeningCommand)).session == session

@@ -256,7 +256,7 @@ async def test_a_registrar_with_audio_speaks_and_is_sent_the_text(stage: Scene) 
     while (welcome := await stage.device.hear()).get("type") != "hello":
         pass
     session = welcome["session_id"]
-    opened = await stage.edge.next(edge_messages.OpenSessionCommand)
+    opened = await stage.session()
     assert (opened.session, opened.dialect) == (session, "xiaozhi")
     stage.llm.script = [asks("read_level"), says("It is 5.")]
     await stage.utter(session, "how loud is it")

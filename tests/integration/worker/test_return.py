@@ -102,7 +102,7 @@ async def test_a_device_that_asked_twice_may_listen_under_its_first_answer(stage
     for _ in range(2):
         await stage.device.say(HELLO)
     first, second = [(await stage.device.hear_type("hello"))["session_id"] for _ in range(2)]
-    assert [(await stage.edge.next(edge_messages.OpenSessionCommand)).session for _ in range(2)] == [first, second]
+    assert [(await stage.session()).session for _ in range(2)] == [first, second]
     await stage.device.say({"type": "listen", "session_id": first, "state": "start", "mode": "auto"})
     assert (await stage.edge.next(edge_messages.StartListeningCommand)).session == second
 

@@ -20,7 +20,7 @@ async def test_a_hello_is_answered_with_a_fresh_key_each_time(stage: Scene) -> N
     assert first["udp"]["nonce"].endswith("0" * 16)
     for part in ("key", "nonce"):
         assert first["udp"][part] != second["udp"][part]
-    opened = [await stage.edge.next(edge_messages.OpenSessionCommand) for _ in range(2)]
+    opened = [await stage.session() for _ in range(2)]
     assert [one.session for one in opened] == [first["session_id"], second["session_id"]]
 
 
