@@ -157,7 +157,7 @@ def keys() -> CredentialKeys:
     return CredentialKeys(TEST_KEYS)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory, keys: CredentialKeys) -> Iterator[MosquittoServer]:
     """The Mosquitto with the plugin of this test run. Use a MAC and client ids of your own: others use it too."""
     with running(MosquittoServer(tmp_path_factory.mktemp("broker"), keys)) as server:
@@ -171,7 +171,7 @@ def own_broker(tmp_path: Path, keys: CredentialKeys) -> Iterator[MosquittoServer
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def plain_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MosquittoServer]:
     """A Mosquitto without plugin that lets everybody in."""
     with running(MosquittoServer(tmp_path_factory.mktemp("plain_broker"))) as server:
