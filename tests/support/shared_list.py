@@ -4,8 +4,7 @@
 started so takes the first line, removes it, imports that file, runs its tests, and comes back.
 
 pytest-xdist also gives files to processes, but each of its processes first imports all files: 3.6 seconds of a core for
-tests/integration alone. It also cannot start a process later, or give one process the files of a second list when the
-first is empty, which keeps both cores busy from the first second to the last.
+tests/integration alone. What runs first is then looked through for garbage together with all that runs later.
 """
 
 import fcntl
