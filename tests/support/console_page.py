@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.browser import Visitor
 from tests.support.control_server import FULL
@@ -40,6 +41,20 @@ def sign_in(page: Page, token: str = FULL) -> Page:
     page.get_by_role("textbox", name=re.compile("^(Token|令牌)$")).fill(token)
     page.get_by_role("button", name=re.compile("^(Sign in|登录)$")).click()
     return page
+
+
+@contextmanager
+def signed_in(browser: Browser, url: str, **options: Any) -> Iterator[tuple[Visitor, Page]]:
+    """Give a window that is signed in with a token: most tests of a file share it, as to open one costs more than they.
+
+    Args:
+        browser: Of the test process.
+        url: Of the site.
+        options: Of the window, as those of `Visitor`.
+    """
+    visitor = Visitor(browser, **options)
+    yield visitor, sign_in(visitor.open(f"{url}/console/"))
+    visitor.leave()
 
 
 def sign_in_with_account(page: Page, name: str, password: str) -> Page:

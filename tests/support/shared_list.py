@@ -4,7 +4,7 @@
 started so takes the first line, removes it, imports that file, runs its tests, and comes back.
 
 pytest-xdist also gives files to processes, but each of its processes first imports all files: 3.6 seconds of a core for
-tests/integration alone. What runs first is then looked through for garbage together with all that runs later.
+tests/integration alone. They also look for garbage among all of that, again and again.
 """
 
 import fcntl
@@ -23,11 +23,9 @@ APPEARS_SECONDS = 600.0
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--take-from",
-        action="append",
-        default=[],
         type=Path,
         metavar="LIST",
-        help="take files of tests from the list in this file; of several, from the first that holds one",
+        help="take files of tests from the list in this file until it is empty",
     )
 
 
@@ -66,12 +64,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def take(shared: Path) -> str | None:
-    """Take the first line of a list that other processes take lines from, too. Returns None if there is none."""
-    try:
-        opened = shared.open("r+", encoding="utf-8")
-    except FileNotFoundError:  # not there yet, or given another name
-        return None
-    with opened as file:
+    """Remove the first line of a list that other processes take lines from, too. Returns None if there is none."""
+    with shared.open("r+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         first, *others = file.read().split("\n", 1)
         file.seek(0)
@@ -80,18 +74,14 @@ def take(shared: Path) -> str | None:
     return first or None
 
 
-def _taken(lists: list[Path]) -> Iterator[str]:
+def _taken(shared: Path) -> Iterator[str]:
     until = time.monotonic() + APPEARS_SECONDS
-    while True:
-        there = [shared for shared in lists if shared.exists()]
-        if file := next(filter(None, map(take, there)), None):
-            yield file
-        elif there == lists:
-            return
-        elif time.monotonic() > until:
-            raise pytest.UsageError(f"not all of {lists} appeared")
-        else:
-            time.sleep(0.1)
+    while not shared.exists():
+        if time.monotonic() > until:
+            raise pytest.UsageError(f"{shared} did not appear")
+        time.sleep(0.1)
+    while file := take(shared):
+        yield file
 
 
 class _Follows(pytest.Item):

@@ -55,12 +55,9 @@ def listed(folder: Path, name: str, *files: str) -> str:
     return f"--take-from={folder / name}"
 
 
-def test_processes_run_each_file_of_their_lists_once(log: Path) -> None:
-    lists = [
-        listed(log.parent, "begin", "first/test_a.py", "second/test_c.py"),
-        listed(log.parent, "then", "first/test_b.py"),
-    ]
-    both = [started(log, *lists), started(log, *lists)]
+def test_processes_run_each_file_of_their_list_once(log: Path) -> None:
+    shared = listed(log.parent, "all", "first/test_a.py", "second/test_c.py", "first/test_b.py")
+    both = [started(log, shared), started(log, shared)]
     shown = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], shown
     ran = [line for line in log.read_text().splitlines() if " " in line]

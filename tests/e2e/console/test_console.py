@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.support.browser import Visitor, sideways, unnamed
 from tests.support.console_checks import NOTE_ANSWERS, foreign_texts, moving, settle
-from tests.support.console_page import follow_events, go, lasting_messages, sign_in, sign_in_with_account
+from tests.support.console_page import follow_events, go, lasting_messages, sign_in, sign_in_with_account, signed_in
 from tests.support.console_places import LOCALES, PLACES, WIDTHS, show
 from tests.support.console_site import COUNT, HOSTILE, ConsoleSite
 
@@ -76,10 +76,8 @@ def visit(browser: Browser) -> Iterator[Visit]:
 
 @pytest.fixture(scope="module")
 def desk(browser: Browser, site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
-    """One window for most tests: to open one costs more than most of them."""
-    visitor = Visitor(browser, **DESK)
-    yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
-    visitor.leave()
+    with signed_in(browser, site.url, **DESK) as desk:
+        yield desk
 
 
 @pytest.fixture

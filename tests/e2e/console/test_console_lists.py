@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import Visitor
-from tests.support.console_page import go, sign_in
+from tests.support.console_page import go, sign_in, signed_in
 from tests.support.console_places import LOCALES, Language
 from tests.support.console_site import ConsoleSite
 
@@ -35,10 +35,8 @@ def visitor(browser: Browser) -> Iterator[Visitor]:
 
 @pytest.fixture(scope="module")
 def desk(browser: Browser, site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
-    """One window for tests that need no other one: to open one costs more than most of them."""
-    visitor = Visitor(browser, **DESK)
-    yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
-    visitor.leave()
+    with signed_in(browser, site.url, **DESK) as desk:
+        yield desk
 
 
 @pytest.fixture

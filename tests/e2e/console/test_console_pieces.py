@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from fleet.adapters.redis.devices.tools import pack_tools
 from fleet.adapters.redis.shards.processes import Processes, ProcessRecord
 from tests.support.browser import Visitor
-from tests.support.console_page import go, lasting_messages, press, sign_in
+from tests.support.console_page import go, lasting_messages, press, signed_in
 from tests.support.console_site import HOSTILE, TOOLS, ConsoleSite
 
 OWNED = "() => document.title === 'owned' || document.querySelector('main script, main img[src=x]') !== null"
@@ -25,9 +25,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleSite]:
 
 @pytest.fixture(scope="module")
 def desk(browser: Browser, site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
-    visitor = Visitor(browser, viewport={"width": 1440, "height": 900})
-    yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
-    visitor.leave()
+    with signed_in(browser, site.url, viewport={"width": 1440, "height": 900}) as desk:
+        yield desk
 
 
 @pytest.fixture

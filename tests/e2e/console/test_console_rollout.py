@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from fleet.adapters.redis.devices.tools import pack_tools
 from tests.support.browser import Visitor
-from tests.support.console_page import follow_events, go, lasting_messages, sign_in
+from tests.support.console_page import follow_events, go, lasting_messages, signed_in
 from tests.support.console_site import HOSTILE, TOOLS, ConsoleSite
 from tests.support.job_site import JobSite
 from tests.support.offered_firmware import image_of
@@ -28,9 +28,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleSite]:
 
 @pytest.fixture(scope="module")
 def desk(browser: Browser, site: ConsoleSite) -> Iterator[tuple[Visitor, Page]]:
-    visitor = Visitor(browser, viewport={"width": 390, "height": 844}, timezone_id="Asia/Shanghai")
-    yield visitor, sign_in(visitor.open(f"{site.url}/console/"))
-    visitor.leave()
+    with signed_in(browser, site.url, viewport={"width": 390, "height": 844}, timezone_id="Asia/Shanghai") as desk:
+        yield desk
 
 
 @pytest.fixture
