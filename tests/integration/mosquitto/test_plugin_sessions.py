@@ -185,5 +185,7 @@ async def test_refusals_are_logged_but_not_without_end(own_broker: MosquittoServ
     assert 0 < own_broker.log.count("fleet: refused") <= REFUSALS_LOGGED * spans
 
 
-def test_broker_ends_in_order(own_broker: MosquittoServer) -> None:
+async def test_broker_ends_in_order(own_broker: MosquittoServer, own_clients: Clients) -> None:
+    # It listens before it handles signals, and answers only then.
+    await own_clients.device(MAC)
     assert own_broker.process.stop() == 0

@@ -1,5 +1,7 @@
 import asyncio
 import socket
+import struct
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -53,9 +55,27 @@ async def test_a_downlink_packet_is_read_as_in_the_contract(audio: ScriptedAudio
     assert before - 0.1 <= one.at <= asyncio.get_running_loop().time()
 
 
+def until_arrivals_are_noted() -> None:
+    """Wait until the kernel notes arrivals: it begins a moment after the first socket on the machine wants it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        own.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
+        own.bind((LOOPBACK, 0))
+        own.settimeout(240)
+        give_up = time.monotonic() + 240
+        noted, read = 1, 0
+        while noted > read:
+            assert time.monotonic() < give_up
+            own.sendto(b"", own.getsockname())
+            read = time.time_ns()
+            _, ((_, _, stamp),), _, _ = own.recvmsg(1, 64)
+            seconds, nanoseconds = struct.unpack("@ll", stamp)
+            noted = seconds * 1_000_000_000 + nanoseconds
+
+
 async def test_a_datagram_counts_from_its_arrival_not_from_its_reading(
     audio: ScriptedAudio, server: socket.socket
 ) -> None:
+    until_arrivals_are_noted()
     loop = asyncio.get_running_loop()
     server.sendto(DOWNLINK, (LOOPBACK, audio.port))
     sent = loop.time()
