@@ -13,23 +13,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
+from pathlib import Path
 from typing import IO
+
+from tests.support.shared_forks import VARIABLE, share_forks
 
 _PDEATHSIG = 1
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.support.preloaded"])
 
-SERVER = vars(vars(forkserver)["_forkserver"])
-"""What this process knows of the process that forks."""
-
-
-def share_server(address: str) -> None:
-    """Let this process use the process that forks of another one: it is no child of this, and lives longer."""
-    SERVER.update(_forkserver_address=address, ensure_running=lambda: None)
-    forkserver.ensure_running = lambda: None
+if VARIABLE in os.environ:
+    share_forks(Path(os.environ[VARIABLE]))
 
 
 class ForkedProcess:

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.forked import CONTEXT, SERVER, die_with_parent, share_server
+from tests.support.forked import CONTEXT, die_with_parent
 from tests.support.patient_module import COMMAND, run
+from tests.support.shared_forks import SERVER, use_server
 
 _START = asyncio.create_subprocess_exec
 
@@ -154,7 +155,7 @@ def _run(
     sys.stdin = os.fdopen(0, closefd=False)
     os.environ.clear()
     os.environ.update(environment)
-    share_server(address)
+    use_server(address)
     asyncio.create_subprocess_exec = _start
     if words[0] != "fleet":
         # It runs as the main module, anew.
