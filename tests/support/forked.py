@@ -15,17 +15,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
-from pathlib import Path
 from typing import IO
-
-from tests.support.shared_forks import VARIABLE, share_forks
 
 _PDEATHSIG = 1
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.support.preloaded"])
-
-if VARIABLE in os.environ:
-    share_forks(Path(os.environ[VARIABLE]))
 
 
 class ForkedProcess:

@@ -1,7 +1,7 @@
 """Lets several test processes fork roles from one process that has imported them (`preloaded`): each costs 1.3 s.
 
-`scripts/test` names a file in `TESTS_FORKS` for the processes of a team, which have the same priority. The first
-that forks starts the process to fork from and notes it there. That ends when the last process that uses it ends.
+The processes of a `team` have the same priority. The first of them that forks starts the process to fork from and notes
+it in a file. That ends when the last process that uses it ends.
 """
 
 import fcntl
@@ -12,7 +12,6 @@ from multiprocessing import current_process, forkserver
 from pathlib import Path
 from typing import Any
 
-VARIABLE = "TESTS_FORKS"
 SERVER = vars(vars(forkserver)["_forkserver"])
 """What this process knows of the process that forks."""
 

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,10 @@ def log(tmp_path: Path) -> Path:
     return log
 
 
-def started(log: Path, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "pytest", "-p", "tests.support.shared_list", *arguments]
+def started(log: Path, *arguments: str, command: Sequence[str] = ("pytest",)) -> "subprocess.Popen[str]":
+    words = [sys.executable, "-m", *command, "-p", "tests.support.shared_list", *arguments]
     environment = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "yes"}
-    return subprocess.Popen(command, cwd=log.parent, env=environment, text=True, stdout=subprocess.PIPE)
+    return subprocess.Popen(words, cwd=log.parent, env=environment, text=True, stdout=subprocess.PIPE)
 
 
 def run(log: Path, *arguments: str) -> int:
@@ -63,6 +64,19 @@ def test_processes_run_each_file_of_their_list_once(log: Path) -> None:
     ran = [line for line in log.read_text().splitlines() if " " in line]
     files = ("first/test_a", "first/test_b", "second/test_c")
     assert sorted(ran) == sorted(f"{file} {test}" for file in files for test in ("one", "two"))
+
+
+def test_a_team_runs_each_file_once_and_shows_what_each_of_its_processes_showed(log: Path) -> None:
+    (log.parent / "first/test_wrong.py").write_text("def test_three():\n    assert False\n")
+    files = ("first/test_a", "first/test_wrong", "second/test_c", "first/test_b")
+    shared = listed(log.parent, "all", *(f"{file}.py" for file in files))
+    team = started(log, shared, command=("tests.support.team", "crowd", "2", str(log.parent)))
+    assert (team.wait(240), team.communicate()[0]) == (1, "")
+    ran = [line for line in log.read_text().splitlines() if " " in line]
+    assert sorted(ran) == sorted(f"{file} {test}" for file in files if "wrong" not in file for test in ("one", "two"))
+    shown = [(log.parent / f"crowd-{number}.shown").read_text() for number in (1, 2)]
+    assert [text.splitlines()[0] for text in shown] == ["== crowd-1", "== crowd-2"]
+    assert ["test_three" in text for text in shown].count(True) == 1
 
 
 def test_what_a_process_started_for_all_its_files_stays_to_the_end(log: Path) -> None:

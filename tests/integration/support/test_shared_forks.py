@@ -5,12 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.shared_forks import VARIABLE
-
 PROGRAM = """
 import os
+import sys
 from multiprocessing.connection import Connection
+from pathlib import Path
 from tests.support.forked import CONTEXT
+from tests.support.shared_forks import share_forks
 
 # Imports nothing, so that this takes no second.
 CONTEXT.set_forkserver_preload(["signal"])
@@ -27,6 +28,7 @@ def tell(writing: Connection) -> None:
     writing.send(os.getppid())
 
 if __name__ == "__main__":
+    share_forks(Path(sys.argv[1]))
     while input():
         print(parent(), flush=True)
 """
@@ -36,8 +38,8 @@ class _User:
     """A process that forks from the one that `file` notes."""
 
     def __init__(self, program: Path, file: Path) -> None:
-        environment = {**os.environ, VARIABLE: str(file), "PYTHONPATH": str(Path.cwd())}
-        command = (sys.executable, str(program))
+        environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+        command = (sys.executable, str(program), str(file))
         self._process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
