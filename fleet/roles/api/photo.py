@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from fastapi import Request
@@ -60,10 +61,10 @@ async def drain(request: Request) -> None:
     size = 0
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size > _MOST_DRAINED:
-                    return
+            while size <= _MOST_DRAINED:
+                # A new stream for each piece: it keeps the last one while it waits for the next.
+                async with aclosing(request.stream()) as pieces:
+                    size += len(await anext(pieces))
     except (TimeoutError, ClientDisconnect, RuntimeError):
         # RuntimeError: it was read to its end before.
         return
