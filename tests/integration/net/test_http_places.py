@@ -96,12 +96,15 @@ FULL = {"one address": ("", {"each": PLACES}), "a proxy": ("127.0.0.1", {"each":
 
 @pytest.mark.parametrize(("proxies", "bounds"), FULL.values(), ids=FULL)
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo", BODY % b"", BODY % b"early"])
-async def test_who_owes_a_request_gives_its_place_away(proxies: str, bounds: dict[str, int], sent: bytes) -> None:
+async def test_who_owes_a_request_gives_its_place_away(
+    proxies: str, bounds: dict[str, int], sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async with site(proxies, **bounds) as one:
         running_ = await one.hold(2)
         slow = [await one.visit(sent) for _ in range(PLACES * 2)]
         assert await one.serves()
         await one.until(lambda: one.server.bounds.counts["too many connections"] == PLACES + 3)
+        assert {one.address for one in caplog.records if one.message == "too many connections"} == {"127.0.0.1"}  # type: ignore[attr-defined]
         while await slow[0].answer():
             pass  # what it was sent before its end
         one.app.go.set()

@@ -6,6 +6,7 @@ servers may read differently (ADR 34).
 """
 
 import asyncio
+import logging
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from fleet.adapters.net.http.request_body import GatheredBody
 from fleet.core.proxies import Proxies
+
+log = logging.getLogger(__name__)
 
 LARGEST_HEAD = 16 * 1024
 """Bytes that may come without a byte of a body: a head, trailers, sizes of chunks. A connection holds a head up to four
@@ -56,6 +59,7 @@ class Bounds:
         if too_many_here or len(to.connections) > self.connections:
             others = (one for one in self.waiting if not too_many_here or one.peer == to.peer)
             next(others, to).end("too many connections")
+            log.warning("too many connections", extra={"address": to.peer, "connections": len(to.connections)})
 
     def note(self, connection: "BoundedConnection") -> None:
         """Note whether a client owes a request, and that it sent something just now."""

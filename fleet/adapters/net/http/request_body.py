@@ -4,6 +4,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+BODY_AHEAD = 16 * 1024
+"""Bytes of a body that may wait for the application, at which reading pauses; uvicorn pauses at 64 KiB."""
+
 
 class GatheredBody(HttpToolsProtocol):
     """Gathers a body until `pass_body`: for each piece uvicorn copies all that waits, and a chunk may be one byte."""
@@ -24,3 +27,5 @@ class GatheredBody(HttpToolsProtocol):
         if self._gathered:
             super().on_body(bytes(self._gathered))
             self._gathered.clear()
+            if len(self.cycle.body) > BODY_AHEAD:
+                self.flow.pause_reading()

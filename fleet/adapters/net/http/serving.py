@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
-from fleet.adapters.net.http.tls_server import HttpsServer
+from fleet.adapters.net.http.tls_server import MOST_WITH_TLS, HttpsServer
 from fleet.adapters.net.tls.certificate import followed_certificate
 from fleet.ground.settings.tls import plain_host
 from fleet.ground.tasks import running
@@ -49,7 +49,7 @@ async def serve(app: ASGIApp, settings: HttpSettings) -> AsyncIterator[HttpServe
         await stack.enter_async_context(running("api", server.run))
         if shown is not None:
             # Limits of its own, but shared counters: the metrics show one server.
-            bounds = Bounds(counts=server.bounds.counts)
+            bounds = Bounds(connections=MOST_WITH_TLS, counts=server.bounds.counts)
             server = HttpsServer(app, settings.http_host, settings.https_port, shown, bounds=bounds, proxies=proxies)
             servers.append(server)
             await stack.enter_async_context(running("api tls", server.run))

@@ -7,9 +7,13 @@ from starlette.types import ASGIApp
 from fleet.adapters.net.http.connection import Bounds
 from fleet.adapters.net.http.server import HttpServer
 from fleet.adapters.net.tls.certificate import ServerCertificate
-from fleet.adapters.net.tls.listener import TlsAcceptor
+from fleet.adapters.net.tls.small_tls import SmallTlsAcceptor
 
 LOCAL_PROXIES = "127.0.0.1,::1"
+MOST_WITH_TLS = 2048
+"""Connections, each of up to 115 KB: all of them, the handshakes and the process fit into a container of 512 MiB."""
+MOST_HANDSHAKES = 512
+"""At a time, each of up to 185 KB: a client that claims a large hello makes OpenSSL reserve all of it."""
 
 
 class HttpsServer(HttpServer):
@@ -20,7 +24,7 @@ class HttpsServer(HttpServer):
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
         certificate: The server's certificate; its creator keeps it up to date.
-        bounds: Of its connections, after their handshakes.
+        bounds: Of its connections, after their handshakes; of `MOST_WITH_TLS` connections by default.
         proxies: See `HttpServer`.
     """
 
@@ -34,7 +38,7 @@ class HttpsServer(HttpServer):
         bounds: Bounds | None = None,
         proxies: str = LOCAL_PROXIES,
     ) -> None:
-        super().__init__(app, host, port, bounds=bounds, proxies=proxies)
+        super().__init__(app, host, port, bounds=bounds or Bounds(connections=MOST_WITH_TLS), proxies=proxies)
         self._certificate = certificate
 
     async def _serve(self) -> None:
@@ -46,7 +50,7 @@ class HttpsServer(HttpServer):
             return config.http_protocol_class(config=config, server_state=state, app_state={})  # type: ignore[call-arg] # as uvicorn itself calls it
 
         async with asyncio.TaskGroup() as handshakes:
-            entry = TlsAcceptor(self._certificate.context, handshakes, self.counts)
+            entry = SmallTlsAcceptor(self._certificate.context, handshakes, self.counts, most=MOST_HANDSHAKES)
             with entry.open(self._socket, connection):
                 await self._server.serve(sockets=[])
 

@@ -99,16 +99,19 @@ class TlsAcceptor:
 
     async def _enter(self, connection: socket.socket, server: Callable[[], asyncio.Protocol]) -> None:
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: _HandshakeProtocol(server),
-                connection,
-                ssl=self._context,
-                ssl_handshake_timeout=self._seconds,
-                ssl_shutdown_timeout=SHUTDOWN_SECONDS,
-            )
+            await self._shake_hands(connection, _HandshakeProtocol(server))
         except OSError as error:  # also SSLError and the error of a time-out
             self._counts["tls"] += 1
             log.debug("handshake failed", extra={"reason": str(error) or type(error).__name__})
+
+    async def _shake_hands(self, connection: socket.socket, protocol: asyncio.Protocol) -> None:
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: protocol,
+            connection,
+            ssl=self._context,
+            ssl_handshake_timeout=self._seconds,
+            ssl_shutdown_timeout=SHUTDOWN_SECONDS,
+        )
 
 
 class _HandshakeProtocol(asyncio.Protocol):
