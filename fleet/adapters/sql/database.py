@@ -233,7 +233,9 @@ async def _limited(seconds: float) -> AsyncIterator[None]:
 def _translating() -> Iterator[None]:
     try:
         yield
-    except (OperationalError, InterfaceError, PoolTimeoutError, OSError, TimeoutError) as error:
+    except PoolTimeoutError as error:
+        raise Unavailable(f"the database is busy: no connection got free within {WAIT_SECONDS:g} s") from error
+    except (OperationalError, InterfaceError, OSError, TimeoutError) as error:
         raise Unavailable(f"the database does not answer: {_reason(error)}") from error
     except DBAPIError as error:
         if getattr(error.orig, "sqlstate", "") == _CANCELLED:

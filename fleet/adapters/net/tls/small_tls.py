@@ -2,8 +2,7 @@
 
 uvloop gives each TLS connection a buffer of 256 KiB, and reads as much again ahead of an application that has paused
 reading: a client could so take 1 MB. The protocol of Python's library is as generous, but its sizes can be set, and all
-connections of a server can share its buffer. For that, a bootstrap with its handshake costs up to a tenth more CPU, and
-a photo of 200 KB 80 µs more.
+connections of a server can share its buffer (docs/adr/0059).
 """
 
 import asyncio

@@ -1,6 +1,7 @@
 """A UDP socket that knows when each datagram arrived, not only when this process read it.
 
-Linux notes the time of arrival, so a stalled process does not distort the measured pacing of a server.
+Linux notes the time of arrival, so a stalled process does not distort the measured pacing of a server. Other systems,
+and emulators of Linux, do not note it: there a datagram arrives when it is read.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from fleet.workbench.sim.records import clock
 
@@ -50,7 +52,8 @@ class UdpSocket:
         """
         self._socket.setblocking(False)
         if sys.platform == "linux":
-            self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+            with suppress(OSError):
+                self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         try:
             self._socket.bind((host, 0))
             if server:
