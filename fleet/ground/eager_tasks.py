@@ -1,11 +1,15 @@
 """Tasks that begin at once (docs/adr/0030-work-that-begins-at-once.md)."""
 
 import asyncio
+import sys
 import types
 from asyncio.tasks import _enter_task, _leave_task
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import copy_context
 from typing import Any, cast
+
+_GENERATORS = sys.version_info < (3, 12)
+"""Whether tasks run generators, too; only coroutines from Python 3.12 on. A generator is one frame less."""
 
 
 def start_now(group: asyncio.TaskGroup, what: str, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
@@ -24,7 +28,7 @@ def start_now(group: asyncio.TaskGroup, what: str, work: Coroutine[Any, Any, obj
     """
     context = copy_context()
     begun = _Begun(work)
-    rest: Any = begun.rest()
+    rest: Any = begun.rest() if _GENERATORS else _awaiting(begun.rest())
     rest.send(None)
     try:
         task = group.create_task(rest, name=what, context=context)
@@ -44,6 +48,10 @@ def start_now(group: asyncio.TaskGroup, what: str, work: Coroutine[Any, Any, obj
         if outer is not None:
             _enter_task(loop, outer)
     return task
+
+
+async def _awaiting(rest: Awaitable[object]) -> object:
+    return await rest
 
 
 class _Begun:
