@@ -143,7 +143,7 @@ async def test_a_name_that_does_not_exist_is_said() -> None:
 
 @pytest.mark.parametrize("host", ["a..b", ".a", f"{'a' * 64}.example"])
 async def test_a_name_that_cannot_be_asked_for_is_not_reached(host: str) -> None:
-    with pytest.raises(httpx2.ConnectError, match="idna|label"):
+    with pytest.raises(httpx2.ConnectError, match=r"idna|label"):
         await fetch(DirectStreams(httpx2.URL(f"http://{host}/")))
 
 
