@@ -11,9 +11,9 @@ from fleet.adapters.net.tls.small_tls import SmallTlsAcceptor
 
 LOCAL_PROXIES = "127.0.0.1,::1"
 MOST_WITH_TLS = 2048
-"""Connections, each of up to 115 KB: all of them, the handshakes and the process fit into a container of 512 MiB."""
+"""Connections, each of up to 120 KB: all of them, the handshakes and the process fit into a container of 512 MiB."""
 MOST_HANDSHAKES = 512
-"""At a time, each of up to 185 KB: a client that claims a large hello makes OpenSSL reserve all of it."""
+"""At a time, each of up to 200 KB: a client that claims a large hello makes OpenSSL reserve all of it."""
 
 
 class HttpsServer(HttpServer):

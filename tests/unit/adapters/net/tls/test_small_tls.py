@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fleet.adapters.net.tls.small_tls import READ_AT_ONCE, SmallTls
+from fleet.adapters.net.tls import small_tls
+from fleet.adapters.net.tls.small_tls import READ_AT_ONCE, WITHOUT_DATA, SmallTls
 from tests.support.certificates import Pki
 
 MESSAGE = bytes(range(256)) * 64
@@ -33,6 +34,9 @@ class Network(asyncio.Transport):
         self.reads = True
 
     def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
         self.closed = True
 
 
@@ -152,6 +156,28 @@ async def test_connections_share_a_buffer_and_do_not_see_what_others_sent(tmp_pa
         for each in (one, other):
             place = each.server.get_buffer(2**18)
             assert place.obj is BUFFER and len(place) == READ_AT_ONCE
+
+
+async def test_a_client_whose_bytes_bring_nothing_is_ended(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_tls, "WITHOUT_DATA", 10_000)
+    for _ in range(3):
+        sent = connection.encrypted(MESSAGE[:9000])
+        connection.arrive(sent[:9000])
+        connection.arrive(sent[9000:])
+    assert (connection.application.data, connection.network.closed) == (MESSAGE[:9000] * 3, False)
+    connection.arrive(connection.encrypted(MESSAGE)[:10_001])
+    assert connection.network.closed
+    assert len(connection.application.data) == 27_000
+
+
+async def test_the_largest_records_in_pieces_are_far_from_that(connection: Connection) -> None:
+    sent = connection.encrypted(*[MESSAGE] * 20)
+    for piece in range(0, len(sent), 700):
+        connection.arrive(sent[piece : piece + 700])
+    assert connection.application.data == MESSAGE * 20
+    assert len(sent) > 6 * WITHOUT_DATA
 
 
 async def test_the_application_pauses_when_64_kib_of_an_answer_wait(connection: Connection) -> None:
