@@ -19,8 +19,8 @@ READ_AT_ONCE = 16 * 1024
 _WRITE_AHEAD = 64 * 1024
 """Bytes of an answer that wait for the client, at which the application is to pause; as without TLS."""
 WITHOUT_DATA = 48 * 1024
-"""Bytes after the handshake that may bring nothing to the application; the largest record has 17 KB. Others are messages
-of TLS alone: OpenSSL takes new keys without end, and 27 bytes of them cost it 10 µs."""
+"""Bytes after the handshake that may bring nothing to the application; the largest record has 17 KB. Others are
+messages of TLS alone: OpenSSL takes new keys without end, and 27 bytes of them cost it 10 µs."""
 
 
 class SmallTls(SSLProtocol):
