@@ -1,4 +1,4 @@
-"""Real servers for all tests. One of each serves a whole test run; a test that kills or reconfigures makes its own."""
+"""Real servers for all tests: one Redis a test process, one broker a file. Who kills or reconfigures makes its own."""
 
 import functools
 import gc
@@ -159,7 +159,7 @@ def keys() -> CredentialKeys:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory, keys: CredentialKeys) -> Iterator[MosquittoServer]:
-    """The Mosquitto with the plugin of this test run. Use a MAC and client ids of your own: others use it too."""
+    """The Mosquitto with the plugin for a file of tests. Use a MAC and client ids of your own: others use it too."""
     with running(MosquittoServer(tmp_path_factory.mktemp("broker"), keys)) as server:
         yield server
 
@@ -173,6 +173,6 @@ def own_broker(tmp_path: Path, keys: CredentialKeys) -> Iterator[MosquittoServer
 
 @pytest.fixture(scope="module")
 def plain_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MosquittoServer]:
-    """A Mosquitto without plugin that lets everybody in."""
+    """A Mosquitto without plugin for a file of tests; it lets everybody in."""
     with running(MosquittoServer(tmp_path_factory.mktemp("plain_broker"))) as server:
         yield server
